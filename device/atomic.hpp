@@ -1,0 +1,130 @@
+// Words that two sides share: atomics with the memory order in the name and the scope in the type.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/platform.hpp>
+
+#if defined(ESKER_ON_CUDA)
+#include <cuda/atomic>
+#elif defined(ESKER_ON_CPU)
+#include <atomic>
+#endif
+
+namespace esker {
+
+/// Who takes part. On the CPU all three are the same; on a device a narrower scope is cheaper and
+/// orders less.
+enum class Scope { kGroup, kDevice, kSystem };
+
+namespace detail {
+
+#if defined(ESKER_ON_CUDA)
+
+template <Scope S>
+inline constexpr cuda::thread_scope kCudaScope = S == Scope::kGroup    ? cuda::thread_scope_block
+                                                 : S == Scope::kDevice ? cuda::thread_scope_device
+                                                                       : cuda::thread_scope_system;
+template <class T, Scope S>
+using AtomicRef = cuda::atomic_ref<T, kCudaScope<S>>;
+inline constexpr auto kRelaxed = cuda::memory_order_relaxed;
+inline constexpr auto kAcquire = cuda::memory_order_acquire;
+inline constexpr auto kRelease = cuda::memory_order_release;
+inline constexpr auto kAcqRel = cuda::memory_order_acq_rel;
+
+#elif defined(ESKER_ON_HIP)
+
+// clang wants the order and the scope as constants, so each order is a branch that folds away.
+template <class T, Scope S>
+class AtomicRef {
+ public:
+  ESKER_HD explicit AtomicRef(T& value) : value_{value} {}
+  ESKER_HD T load(int order) const {
+    return order == __ATOMIC_ACQUIRE ? __hip_atomic_load(&value_, __ATOMIC_ACQUIRE, kScope)
+                                     : __hip_atomic_load(&value_, __ATOMIC_RELAXED, kScope);
+  }
+  ESKER_HD void store(T desired, int order) const {
+    if (order == __ATOMIC_RELEASE) {
+      __hip_atomic_store(&value_, desired, __ATOMIC_RELEASE, kScope);
+    } else {
+      __hip_atomic_store(&value_, desired, __ATOMIC_RELAXED, kScope);
+    }
+  }
+  ESKER_HD T fetch_add(T delta, int order) const {
+    return order == __ATOMIC_ACQ_REL ? __hip_atomic_fetch_add(&value_, delta, __ATOMIC_ACQ_REL, kScope)
+                                     : __hip_atomic_fetch_add(&value_, delta, __ATOMIC_RELAXED, kScope);
+  }
+  ESKER_HD bool compare_exchange_strong(T& expected, T desired, int order) const {
+    return order == __ATOMIC_ACQUIRE
+               ? __hip_atomic_compare_exchange_strong(&value_, &expected, desired, __ATOMIC_ACQUIRE,
+                                                      __ATOMIC_ACQUIRE, kScope)
+               : __hip_atomic_compare_exchange_strong(&value_, &expected, desired, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED, kScope);
+  }
+
+ private:
+  static constexpr int kScope = S == Scope::kGroup    ? __HIP_MEMORY_SCOPE_WORKGROUP
+                                : S == Scope::kDevice ? __HIP_MEMORY_SCOPE_AGENT
+                                                      : __HIP_MEMORY_SCOPE_SYSTEM;
+  T& value_;
+};
+inline constexpr int kRelaxed = __ATOMIC_RELAXED;
+inline constexpr int kAcquire = __ATOMIC_ACQUIRE;
+inline constexpr int kRelease = __ATOMIC_RELEASE;
+inline constexpr int kAcqRel = __ATOMIC_ACQ_REL;
+
+#else
+
+template <class T, Scope>
+using AtomicRef = std::atomic_ref<T>;
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+inline constexpr auto kAcquire = std::memory_order_acquire;
+inline constexpr auto kRelease = std::memory_order_release;
+inline constexpr auto kAcqRel = std::memory_order_acq_rel;
+
+#endif
+
+}  // namespace detail
+
+/// An atomic word of 4 or 8 bytes.
+///
+/// Ordering. Every call names its order; nothing is sequentially consistent by default, so a review
+/// can search for a release and find its acquire.
+template <class T, Scope S>
+class Atomic {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "the widths every target has");
+
+ public:
+  Atomic() = default;
+  ESKER_HD explicit constexpr Atomic(T value) : value_{value} {}
+  Atomic(const Atomic&) = delete;
+  Atomic& operator=(const Atomic&) = delete;
+
+  ESKER_HD T load_relaxed() const { return ref().load(detail::kRelaxed); }
+  ESKER_HD T load_acquire() const { return ref().load(detail::kAcquire); }
+  ESKER_HD void store_relaxed(T desired) { ref().store(desired, detail::kRelaxed); }
+  ESKER_HD void store_release(T desired) { ref().store(desired, detail::kRelease); }
+  ESKER_HD T fetch_add_relaxed(T delta) { return ref().fetch_add(delta, detail::kRelaxed); }
+  ESKER_HD T fetch_add_acq_rel(T delta) { return ref().fetch_add(delta, detail::kAcqRel); }
+  /// On failure `expected` holds the value found.
+  ESKER_HD bool compare_exchange_relaxed(T& expected, T desired) {
+    return ref().compare_exchange_strong(expected, desired, detail::kRelaxed);
+  }
+  ESKER_HD bool compare_exchange_acquire(T& expected, T desired) {
+    return ref().compare_exchange_strong(expected, desired, detail::kAcquire);
+  }
+
+ private:
+  ESKER_HD detail::AtomicRef<T, S> ref() const { return detail::AtomicRef<T, S>(value_); }
+
+  mutable T value_{};
+};
+
+template <class T>
+using SystemAtomic = Atomic<T, Scope::kSystem>;
+template <class T>
+using DeviceAtomic = Atomic<T, Scope::kDevice>;
+template <class T>
+using GroupAtomic = Atomic<T, Scope::kGroup>;
+
+}  // namespace esker

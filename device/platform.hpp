@@ -1,0 +1,34 @@
+// Which compiler pass this is: the only file that asks for a vendor's macros.
+//
+// A CUDA or HIP source is compiled twice, once for the host and once for the device. Exactly one of
+// ESKER_ON_CPU, ESKER_ON_CUDA and ESKER_ON_HIP is defined in each pass, so the host pass of a device
+// build holds the CPU back end, and one kernel source runs on both.
+#pragma once
+
+#if defined(__HIPCC__)
+#include <hip/hip_runtime.h>
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define ESKER_ON_CUDA 1
+#elif defined(__HIP_DEVICE_COMPILE__)
+#define ESKER_ON_HIP 1
+#else
+#define ESKER_ON_CPU 1
+#endif
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define ESKER_HD __host__ __device__
+#define ESKER_LAMBDA __host__ __device__
+#else
+#define ESKER_HD
+#define ESKER_LAMBDA
+#endif
+
+namespace esker {
+
+/// Size of the unit in which a cache, a bus or a peer link moves memory: words that different sides
+/// write stand at least this far apart.
+inline constexpr unsigned kLineBytes = 128;
+
+}  // namespace esker

@@ -1,0 +1,142 @@
+// The package queue: work-groups on one side, aggregators on the other (thesis, section 5.2.2 and A.2.3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+
+namespace esker {
+
+/// What stands at the start of each slot. Everything but `turn` belongs to whoever `turn` says.
+template <template <class> class AtomicWord>
+struct PackageHeader {
+  AtomicWord<std::uint64_t> turn;  // see PackageQueue
+  std::uint32_t command;           // one for all messages of the package
+  std::uint32_t words;             // 8-byte words a message
+  std::uint32_t count;             // messages present, <= columns(words)
+};
+
+/// A bounded queue of packages. One package holds up to columns(w) messages of w words each,
+/// column-major: word r of message c is row(ticket, w, r)[c], so adjacent lanes write adjacent words.
+///
+/// A queue is a view: trivially copyable, passed to kernels by value. The memory belongs to whoever
+/// made it.
+///
+/// Protocol. Ticket t belongs to slot t % slots in round r = t / slots. The slot's turn word is
+///     2r      empty: the producer that holds ticket t may fill it
+///     2r + 1  full:  the consumer that holds ticket t may read it
+/// It only grows, and only the holder of ticket t moves it on, so at most one agent is in a slot at any
+/// time: the invariant that the thesis keeps with a write ticket, a read ticket and a full bit.
+///
+/// Ordering.
+///   [fill]   writes before publish(t)  happen before  reads after try_peek() returned t
+///   [reuse]  reads before release(t)   happen before  writes after was_empty(t + slots)
+///
+/// Progress. No call waits; callers choose how. A ticket holder that stalls between reserve() and
+/// publish() holds up every later ticket, so producers reserve only when a whole package is ready to
+/// be written (docs/decisions/0003).
+///
+/// AtomicWord is a parameter so that a test can weaken one operation and show that it was needed.
+template <template <class> class AtomicWord>
+class BasicPackageQueue {
+ public:
+  using Header = PackageHeader<AtomicWord>;
+  static_assert(std::is_standard_layout_v<Header>, "host and device compile it separately");
+  static_assert(sizeof(Header) <= kLineBytes, "the payload starts on the next line");
+
+  /// The two counters, each on its own line. Zero-initialised before use.
+  struct Counters {
+    alignas(kLineBytes) AtomicWord<std::uint64_t> tail;  // written by producers
+    alignas(kLineBytes) AtomicWord<std::uint64_t> head;  // written by consumers
+  };
+
+  /// Bytes that `slots` slots of `payload_bytes` take.
+  static constexpr std::size_t storage_bytes(std::size_t slots, std::size_t payload_bytes) {
+    return slots * (kLineBytes + payload_bytes);
+  }
+
+  BasicPackageQueue() = default;
+  /// `storage` is zeroed, aligned to kLineBytes and storage_bytes(slots, payload_bytes) long; both
+  /// sides reach it. `slots` is a power of two, `payload_bytes` a multiple of kLineBytes.
+  BasicPackageQueue(Counters* counters, std::byte* storage, std::uint32_t slots,
+                    std::uint32_t payload_bytes)
+      : counters_{counters}, storage_{storage}, slots_{slots}, payload_bytes_{payload_bytes} {
+    for (slot_shift_ = 0; (1u << slot_shift_) < slots; ++slot_shift_) {
+    }
+  }
+
+  ESKER_HD std::uint32_t slots() const { return slots_; }
+  /// Messages of `words` 8-byte words that fit in one package.
+  ESKER_HD std::uint32_t columns(std::uint32_t words) const {
+    return payload_bytes_ / (8 * words);
+  }
+
+  // Producer: one lane, the leader, reserves and publishes; its lanes write in between.
+
+  /// First of `packages` consecutive tickets. Never fails; the slot may still be in use.
+  ESKER_HD std::uint64_t reserve(std::uint32_t packages = 1) {
+    return counters_->tail.fetch_add_relaxed(packages);
+  }
+  ESKER_HD bool was_empty(std::uint64_t ticket) const {
+    return header(ticket).turn.load_acquire() == 2 * round(ticket);  // [reuse]
+  }
+  /// Row `r` of the payload of a package with `words` rows.
+  ESKER_HD std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
+    return reinterpret_cast<std::uint64_t*>(slot(ticket) + kLineBytes) +
+           static_cast<std::size_t>(r) * columns(words);
+  }
+  /// Requires was_empty(ticket) seen by the caller, and every lane's writes ordered before the call.
+  ESKER_HD void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words,
+                        std::uint32_t count) {
+    Header& h = header(ticket);
+    h.command = command;
+    h.words = words;
+    h.count = count;
+    h.turn.store_release(2 * round(ticket) + 1);  // [fill]
+  }
+
+  // Consumer: any host thread.
+
+  /// Takes the oldest ticket if its slot is full. The caller reads it and calls release().
+  ESKER_HD bool try_peek(std::uint64_t& ticket) {
+    ticket = counters_->head.load_relaxed();
+    while (header(ticket).turn.load_acquire() == 2 * round(ticket) + 1) {  // [fill]
+      if (counters_->head.compare_exchange_relaxed(ticket, ticket + 1)) return true;
+    }
+    return false;
+  }
+  ESKER_HD void release(std::uint64_t ticket) {
+    header(ticket).turn.store_release(2 * round(ticket) + 2);  // [reuse]
+  }
+
+  ESKER_HD Header& header(std::uint64_t ticket) const {
+    return *reinterpret_cast<Header*>(slot(ticket));
+  }
+
+  /// Racy: tickets reserved and not yet taken by a consumer.
+  std::uint64_t was_occupied() const {
+    const auto head = counters_->head.load_relaxed();
+    const auto tail = counters_->tail.load_relaxed();
+    return tail > head ? tail - head : 0;
+  }
+
+ private:
+  ESKER_HD std::byte* slot(std::uint64_t ticket) const {
+    return storage_ + (ticket & (slots_ - 1)) * (kLineBytes + static_cast<std::size_t>(payload_bytes_));
+  }
+  ESKER_HD std::uint64_t round(std::uint64_t ticket) const { return ticket >> slot_shift_; }
+
+  Counters* counters_ = nullptr;
+  std::byte* storage_ = nullptr;
+  std::uint32_t slots_ = 0;
+  std::uint32_t payload_bytes_ = 0;
+  std::uint32_t slot_shift_ = 0;
+};
+
+using PackageQueue = BasicPackageQueue<SystemAtomic>;
+static_assert(std::is_trivially_copyable_v<PackageQueue>, "a kernel takes it by value");
+
+}  // namespace esker
