@@ -1,1 +1,83 @@
-# Device languages.
+# Device languages: how a source that holds kernels is compiled for the GPU back end of this build.
+#
+#   esker_device_sources(TARGET FILE...)     adds sources with kernels to a target: C++ in a CPU build,
+#                                            CUDA or HIP otherwise
+#   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU (label unit) and, in a CUDA or
+#                                            HIP build, also on the GPU (NAME_gpu, label gpu); without a
+#                                            GPU that one is skipped
+
+set(ESKER_HIP_ARCHITECTURES "gfx90a;gfx1030" CACHE STRING "AMD targets: one with 64 lanes a wave, one with 32")
+
+if(ESKER_DEVICE STREQUAL "CUDA")
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # A kernel may be a lambda, and constexpr functions of the standard library are for device code too.
+  set(esker_cuda_flags --extended-lambda --expt-relaxed-constexpr)
+elseif(ESKER_DEVICE STREQUAL "HIP")
+  # A compiler call for each file: CMake's HIP language wants a ROCm tree, which Debian's hipcc is not.
+  find_program(ESKER_HIPCC hipcc REQUIRED)
+  find_library(ESKER_HIP_RUNTIME amdhip64 REQUIRED)
+elseif(NOT ESKER_DEVICE STREQUAL "CPU")
+  message(FATAL_ERROR "ESKER_DEVICE is '${ESKER_DEVICE}': it is CPU, CUDA or HIP")
+endif()
+
+function(esker_device_sources target)
+  if(ESKER_DEVICE STREQUAL "CPU")
+    target_sources(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  foreach(file IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    cmake_path(GET file STEM stem)
+    # The language belongs to a source file, and the same file may be C++ in another target.
+    set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${target}.${stem})
+    if(ESKER_DEVICE STREQUAL "CUDA")
+      file(CONFIGURE OUTPUT ${wrapper}.cu CONTENT "#include \"${file}\"\n")
+      set_property(SOURCE ${wrapper}.cu PROPERTY OBJECT_DEPENDS ${file})
+      target_sources(${target} PRIVATE ${wrapper}.cu)
+      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags}>")
+      target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+    else()
+      set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
+      set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+      list(TRANSFORM ESKER_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
+      add_custom_command(OUTPUT ${wrapper}.hip.o
+        # hipcc asks for the GPUs of this machine unless it is told the targets, which it is.
+        COMMAND ${ESKER_HIPCC} -std=c++20 -O2 -g -fPIC -Wall -Wextra -Wshadow ${architectures}
+                "$<$<BOOL:${includes}>:-I$<JOIN:$<REMOVE_DUPLICATES:${includes}>,;-I>>"
+                "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+                -MD -MF ${wrapper}.hip.d -MT ${wrapper}.hip.o
+                -x hip -c ${file} -o ${wrapper}.hip.o
+        DEPENDS ${file} DEPFILE ${wrapper}.hip.d
+        COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${stem} for HIP")
+      set_source_files_properties(${wrapper}.hip.o PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+      target_sources(${target} PRIVATE ${wrapper}.hip.o)
+      target_link_libraries(${target} PRIVATE ${ESKER_HIP_RUNTIME})
+    endif()
+  endforeach()
+  target_compile_definitions(${target} PRIVATE ESKER_DEVICE_${ESKER_DEVICE}=1)
+endfunction()
+
+function(esker_device_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  esker_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT} LABELS unit)
+  if(ESKER_DEVICE STREQUAL "CPU")
+    return()
+  endif()
+  set(main ${PROJECT_SOURCE_DIR}/tests/device/gpu_main.cpp)
+  add_executable(${name}_gpu ${main})
+  target_include_directories(${name}_gpu PRIVATE ${PROJECT_SOURCE_DIR}/tests/device)
+  target_compile_definitions(${name}_gpu PRIVATE ESKER_TEST_${ESKER_DEVICE}=1)
+  target_link_libraries(${name}_gpu PRIVATE esker_flags esker::esker GTest::gtest fmt::fmt ${arg_LIBRARIES})
+  esker_device_sources(${name}_gpu ${arg_SOURCES})
+  add_test(NAME ${name}_gpu COMMAND $<TARGET_FILE:${name}_gpu>)
+  set_tests_properties(${name}_gpu PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS gpu SKIP_RETURN_CODE 77)
+endfunction()

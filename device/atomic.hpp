@@ -55,6 +55,10 @@ class AtomicRef {
                                      : __hip_atomic_fetch_add(&value_, delta, __ATOMIC_RELAXED, kScope);
   }
   ESKER_HD bool compare_exchange_strong(T& expected, T desired, int order) const {
+    if (order == __ATOMIC_ACQ_REL) {
+      return __hip_atomic_compare_exchange_strong(&value_, &expected, desired, __ATOMIC_ACQ_REL,
+                                                  __ATOMIC_ACQUIRE, kScope);
+    }
     return order == __ATOMIC_ACQUIRE
                ? __hip_atomic_compare_exchange_strong(&value_, &expected, desired, __ATOMIC_ACQUIRE,
                                                       __ATOMIC_ACQUIRE, kScope)
@@ -112,6 +116,9 @@ class Atomic {
   }
   ESKER_HD bool compare_exchange_acquire(T& expected, T desired) {
     return ref().compare_exchange_strong(expected, desired, detail::kAcquire);
+  }
+  ESKER_HD bool compare_exchange_acq_rel(T& expected, T desired) {
+    return ref().compare_exchange_strong(expected, desired, detail::kAcqRel);
   }
 
  private:

@@ -1,6 +1,8 @@
 // The package queue: work-groups on one side, aggregators on the other (thesis, section 5.2.2 and A.2.3).
 #pragma once
 
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -35,9 +37,10 @@ struct PackageHeader {
 ///   [fill]   writes before publish(t)  happen before  reads after try_peek() returned t
 ///   [reuse]  reads before release(t)   happen before  writes after was_empty(t + slots)
 ///
-/// Progress. No call waits; callers choose how. A ticket holder that stalls between reserve() and
-/// publish() holds up every later ticket, so producers reserve only when a whole package is ready to
-/// be written (docs/decisions/0003).
+/// Progress. No call waits; callers choose how. try_peek() repeats only when another consumer has taken
+/// the ticket that it wanted. A ticket holder that stalls between reserve() and publish() holds up every
+/// later ticket, so producers reserve only when a whole package is ready to be written
+/// (docs/decisions/0003).
 ///
 /// AtomicWord is a parameter so that a test can weaken one operation and show that it was needed.
 template <template <class> class AtomicWord>
@@ -45,6 +48,9 @@ class BasicPackageQueue {
  public:
   using Header = PackageHeader<AtomicWord>;
   static_assert(std::is_standard_layout_v<Header>, "host and device compile it separately");
+  static_assert(offsetof(Header, turn) == 0 && offsetof(Header, command) == 8 &&
+                    offsetof(Header, words) == 12 && offsetof(Header, count) == 16 && sizeof(Header) == 24,
+                "host and device agree");
   static_assert(sizeof(Header) <= kLineBytes, "the payload starts on the next line");
 
   /// The two counters, each on its own line. Zero-initialised before use.
@@ -52,6 +58,7 @@ class BasicPackageQueue {
     alignas(kLineBytes) AtomicWord<std::uint64_t> tail;  // written by producers
     alignas(kLineBytes) AtomicWord<std::uint64_t> head;  // written by consumers
   };
+  static_assert(sizeof(Counters) == 2 * kLineBytes, "producers and consumers share no line");
 
   /// Bytes that `slots` slots of `payload_bytes` take.
   static constexpr std::size_t storage_bytes(std::size_t slots, std::size_t payload_bytes) {
@@ -61,22 +68,21 @@ class BasicPackageQueue {
   BasicPackageQueue() = default;
   /// `storage` is zeroed, aligned to kLineBytes and storage_bytes(slots, payload_bytes) long; both
   /// sides reach it. `slots` is a power of two, `payload_bytes` a multiple of kLineBytes.
-  BasicPackageQueue(Counters* counters, std::byte* storage, std::uint32_t slots,
-                    std::uint32_t payload_bytes)
+  BasicPackageQueue(Counters* counters, std::byte* storage, std::uint32_t slots, std::uint32_t payload_bytes)
       : counters_{counters}, storage_{storage}, slots_{slots}, payload_bytes_{payload_bytes} {
-    for (slot_shift_ = 0; (1u << slot_shift_) < slots; ++slot_shift_) {
-    }
+    assert(std::has_single_bit(slots));
+    assert(payload_bytes > 0 && payload_bytes % kLineBytes == 0);
+    slot_shift_ = static_cast<std::uint32_t>(std::countr_zero(slots));
   }
 
   ESKER_HD std::uint32_t slots() const { return slots_; }
   /// Messages of `words` 8-byte words that fit in one package.
-  ESKER_HD std::uint32_t columns(std::uint32_t words) const {
-    return payload_bytes_ / (8 * words);
-  }
+  ESKER_HD std::uint32_t columns(std::uint32_t words) const { return payload_bytes_ / (8 * words); }
 
   // Producer: one lane, the leader, reserves and publishes; its lanes write in between.
 
-  /// First of `packages` consecutive tickets. Never fails; the slot may still be in use.
+  /// First of `packages` consecutive tickets. Never fails; the slots may still be in use. They are filled
+  /// and published in order: with more tickets than slots, a later one waits for an earlier one's slot.
   ESKER_HD std::uint64_t reserve(std::uint32_t packages = 1) {
     return counters_->tail.fetch_add_relaxed(packages);
   }
@@ -100,21 +106,27 @@ class BasicPackageQueue {
 
   // Consumer: any host thread.
 
-  /// Takes the oldest ticket if its slot is full. The caller reads it and calls release().
+  /// Takes the oldest ticket if its slot is full. The caller reads it and calls release(). False: the
+  /// oldest package that no consumer has taken is not published, and `ticket` means nothing.
   ESKER_HD bool try_peek(std::uint64_t& ticket) {
     ticket = counters_->head.load_relaxed();
-    while (header(ticket).turn.load_acquire() == 2 * round(ticket) + 1) {  // [fill]
-      if (counters_->head.compare_exchange_relaxed(ticket, ticket + 1)) return true;
+    while (true) {
+      const std::uint64_t full = 2 * round(ticket) + 1;
+      const std::uint64_t turn = header(ticket).turn.load_acquire();  // [fill]
+      if (turn < full) return false;
+      if (turn > full) {
+        // Another consumer took it and released it meanwhile; the package behind it may be waiting.
+        ticket = counters_->head.load_relaxed();
+      } else if (counters_->head.compare_exchange_relaxed(ticket, ticket + 1)) {
+        return true;
+      }
     }
-    return false;
   }
   ESKER_HD void release(std::uint64_t ticket) {
     header(ticket).turn.store_release(2 * round(ticket) + 2);  // [reuse]
   }
 
-  ESKER_HD Header& header(std::uint64_t ticket) const {
-    return *reinterpret_cast<Header*>(slot(ticket));
-  }
+  ESKER_HD Header& header(std::uint64_t ticket) const { return *reinterpret_cast<Header*>(slot(ticket)); }
 
   /// Racy: tickets reserved and not yet taken by a consumer.
   std::uint64_t was_occupied() const {

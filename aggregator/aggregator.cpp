@@ -1,0 +1,143 @@
+// The aggregator's step, and the threads that repeat it.
+#include <esker/aggregator/aggregator.hpp>
+
+#include <ctime>
+
+namespace esker {
+namespace {
+
+constexpr std::uint32_t kPackagesAStep = 16;
+constexpr std::chrono::microseconds kLongestNap{1000};
+
+std::chrono::nanoseconds read_clock(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+}  // namespace
+
+/// One aggregator's own state. Whoever holds `busy` may touch the rest.
+class Aggregators::One {
+ public:
+  One(const AggregatorSettings& s, BufferSink& sink)
+      : pool{s.buffer_bytes, s.buffers}, buffers{s.pe, s.n_pes, pool, OnExhausted::kPushBack, sink} {}
+
+  alignas(kLineBytes) std::atomic<bool> busy{false};
+  BufferPool pool;
+  NodeBuffers buffers;
+  bool holds_package = false;
+  std::uint64_t ticket = 0;
+  std::uint32_t position = 0;  // first message of the package not yet repacked
+  std::atomic<std::uint64_t> flushed{0};
+  std::atomic<std::uint32_t> was_open{0};
+  std::atomic<bool> was_blocked{false};
+};
+
+Aggregators::Aggregators(const AggregatorSettings& settings, PackageQueue queue, BufferSink& sink)
+    : settings_{settings}, queue_{queue} {
+  for (std::uint32_t i = 0; i < settings.threads; ++i) all_.push_back(std::make_unique<One>(settings, sink));
+  for (const auto& one : all_) threads_.emplace_back([this, &one = *one] { run(one); });
+}
+
+Aggregators::~Aggregators() { stop(); }
+
+void Aggregators::stop() {
+  stopping_.store(true, std::memory_order_release);
+  bell_.ring();
+  threads_.clear();  // joins
+}
+
+void Aggregators::run(One& one) {
+  Backoff backoff{kLongestNap};
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (try_step(one)) {
+      backoff.reset();
+    } else {
+      // Half full, not one package: waking for each would switch threads a thousand times more often.
+      backoff.wait(bell_, [&] {
+        return stopping_.load(std::memory_order_acquire) ||
+               (one.was_blocked.load(std::memory_order_relaxed)
+                    ? one.pool.had_one()
+                    : queue_.was_occupied() >= queue_.slots() / 2 || !flushed(epoch_.load()));
+      });
+    }
+  }
+}
+
+bool Aggregators::help() {
+  bool moved = false;
+  for (const auto& one : all_) moved |= try_step(*one);
+  return moved;
+}
+
+bool Aggregators::try_step(One& one) {
+  bool is_free = false;
+  if (!one.busy.compare_exchange_strong(is_free, true, std::memory_order_acquire)) return false;
+  // Read before the queue is found empty: what was published before the request is then repacked.
+  const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  bool moved = false;
+  bool drained = false;
+  for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
+    if (!one.holds_package) {
+      if (!queue_.try_peek(one.ticket)) {
+        drained = true;
+        break;
+      }
+      one.holds_package = true;
+      one.position = 0;
+    }
+    const auto& header = queue_.header(one.ticket);
+    const PackageView package{header.command, header.words, header.count, queue_.columns(header.words),
+                              queue_.row(one.ticket, header.words, 0)};
+    const std::uint32_t taken = one.buffers.append(package, one.position);
+    moved |= taken != one.position;
+    messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
+    one.position = taken;
+    if (taken < package.count) break;
+    queue_.release(one.ticket);
+    one.holds_package = false;
+    packages_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (drained && one.flushed.load(std::memory_order_relaxed) < epoch) {
+    one.buffers.close_all();
+    one.flushed.store(epoch, std::memory_order_release);  // [flush]
+    moved = true;
+  } else if (drained && !moved) {
+    const bool producing = producing_.load(std::memory_order_relaxed);
+    const IdleClock clock{producing, read_clock(producing ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC)};
+    moved |= one.buffers.close_stale(clock, settings_.timeout, settings_.max_age);
+  }
+  one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);
+  one.was_blocked.store(one.holds_package, std::memory_order_relaxed);
+  one.busy.store(false, std::memory_order_release);
+  return moved;
+}
+
+std::uint64_t Aggregators::request_flush() {
+  const std::uint64_t epoch = epoch_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  bell_.ring();
+  return epoch;
+}
+
+bool Aggregators::flushed(std::uint64_t epoch) const {
+  for (const auto& one : all_) {
+    if (one->flushed.load(std::memory_order_acquire) < epoch) return false;  // [flush]
+  }
+  return true;
+}
+
+std::uint32_t Aggregators::was_open() const {
+  std::uint32_t open = 0;
+  for (const auto& one : all_) open += one->was_open.load(std::memory_order_relaxed);
+  return open;
+}
+
+bool Aggregators::was_blocked() const {
+  for (const auto& one : all_) {
+    if (one->was_blocked.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+}  // namespace esker

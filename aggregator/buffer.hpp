@@ -1,0 +1,80 @@
+// Node buffers and the pools that they come from and go back to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <esker/device/platform.hpp>
+#include <esker/queue/spsc_queue.hpp>
+
+namespace esker {
+
+class BufferPool;
+
+/// Memory for one frame. Written by the thread that fills it, then owned by the network until recycled.
+struct Buffer {
+  explicit Buffer(std::uint32_t capacity_bytes, BufferPool* pool)
+      : bytes{new(std::align_val_t{kLineBytes}) std::byte[capacity_bytes]},
+        capacity{capacity_bytes},
+        home{pool} {}
+
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kLineBytes}); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes;
+  std::uint32_t capacity;
+  std::uint32_t used = 0;         // bytes of the frame, once closed
+  std::uint32_t messages = 0;     // once closed
+  std::uint32_t destination = 0;  // PE
+  BufferPool* home;               // null: freed instead of recycled
+};
+
+/// Frees a buffer or gives it back to its pool. Called by the network's owner.
+void recycle(Buffer* buffer);
+
+/// At most `limit` buffers, made when first needed; a fixed address for as long as one is out.
+///
+/// Contract. One thread at a time acquires (its filler), one thread gives back (the network's owner).
+///           The pool outlives the network's last recycle().
+/// Progress. Neither waits: an exhausted pool says so, which is how the network pushes back.
+class BufferPool {
+ public:
+  BufferPool(std::uint32_t buffer_bytes, std::uint32_t limit)
+      : buffer_bytes_{buffer_bytes}, limit_{limit}, free_{limit} {
+    all_.reserve(limit);
+  }
+
+  /// Null: every buffer is on its way.
+  Buffer* try_acquire() {
+    Buffer* buffer = nullptr;
+    if (free_.try_pop(buffer)) return buffer;
+    if (all_.size() == limit_) return nullptr;
+    all_.push_back(std::make_unique<Buffer>(buffer_bytes_, this));
+    return all_.back().get();
+  }
+  void give_back(Buffer* buffer) { free_.try_push(buffer); }  // holds `limit` buffers: never full
+
+  /// Racy: whether try_acquire() would succeed.
+  bool had_one() const { return !free_.was_empty() || all_.size() < limit_; }
+  std::uint32_t buffer_bytes() const { return buffer_bytes_; }
+  std::uint32_t limit() const { return limit_; }
+
+ private:
+  std::uint32_t buffer_bytes_;
+  std::uint32_t limit_;
+  SpscQueue<Buffer*> free_;
+  std::vector<std::unique_ptr<Buffer>> all_;  // filler's
+};
+
+inline void recycle(Buffer* buffer) {
+  if (buffer->home != nullptr) {
+    buffer->home->give_back(buffer);
+  } else {
+    delete buffer;
+  }
+}
+
+}  // namespace esker

@@ -1,0 +1,106 @@
+// What a message asks for: operation, type, and for active messages the handler.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/platform.hpp>
+
+namespace esker {
+
+enum class Operation : std::uint8_t {
+  kPut = 1,
+  kInc,  // add 1; the only operation without a value word
+  kAdd,
+  kMin,
+  kMax,
+  kAnd,
+  kOr,
+  kXor,
+  kActiveMessage,
+};
+
+/// The operand's type. kBytes1 .. kBytes16 are for puts, which do not look at the value.
+enum class Operand : std::uint8_t {
+  kNone = 0,
+  kBytes1,
+  kBytes2,
+  kBytes4,
+  kBytes8,
+  kBytes16,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat,
+  kDouble,
+};
+
+/// Most 8-byte words that a message has: the address word and 64 bytes of arguments.
+inline constexpr std::uint32_t kMaxMessageWords = 9;
+inline constexpr std::uint32_t kMaxArgumentBytes = 64;
+
+/// One for all messages of a package, and of a run in a node buffer. Travels as one 32-bit word.
+struct Command {
+  Operation operation;
+  Operand operand;
+  std::uint16_t handler;  // index of the registered handler; 0 for everything else
+
+  ESKER_HD constexpr std::uint32_t word() const {
+    return static_cast<std::uint32_t>(operation) | static_cast<std::uint32_t>(operand) << 8 |
+           static_cast<std::uint32_t>(handler) << 16;
+  }
+  ESKER_HD static constexpr Command from_word(std::uint32_t word) {
+    return {static_cast<Operation>(word & 0xff), static_cast<Operand>(word >> 8 & 0xff),
+            static_cast<std::uint16_t>(word >> 16)};
+  }
+};
+
+/// Bytes of the heap that an operation on this operand touches; 0 where there is no such operand.
+constexpr std::uint32_t operand_bytes(Operand operand) {
+  switch (operand) {
+    case Operand::kBytes1: return 1;
+    case Operand::kBytes2: return 2;
+    case Operand::kBytes4:
+    case Operand::kInt32:
+    case Operand::kUint32:
+    case Operand::kFloat: return 4;
+    case Operand::kBytes8:
+    case Operand::kInt64:
+    case Operand::kUint64:
+    case Operand::kDouble: return 8;
+    case Operand::kBytes16: return 16;
+    case Operand::kNone: return 0;
+  }
+  return 0;
+}
+
+/// Words of a message of a built-in operation; 0 where operation and operand do not go together, and
+/// for active messages, whose handler decides.
+constexpr std::uint32_t message_words(Command command) {
+  const bool is_put = command.operand >= Operand::kBytes1 && command.operand <= Operand::kBytes16;
+  const bool is_number = command.operand >= Operand::kInt32 && command.operand <= Operand::kDouble;
+  const bool is_integer = is_number && command.operand <= Operand::kUint64;
+  switch (command.operation) {
+    case Operation::kPut: return !is_put ? 0 : command.operand == Operand::kBytes16 ? 3 : 2;
+    case Operation::kInc: return is_integer ? 1 : 0;
+    case Operation::kAdd:
+    case Operation::kMin:
+    case Operation::kMax: return is_number ? 2 : 0;
+    case Operation::kAnd:
+    case Operation::kOr:
+    case Operation::kXor: return is_integer ? 2 : 0;
+    case Operation::kActiveMessage: return 0;
+  }
+  return 0;
+}
+
+/// Word 0 of every message in a package: destination PE in the upper 16 bits, heap offset in the rest.
+inline constexpr std::uint32_t kOffsetBits = 48;
+inline constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
+inline constexpr std::uint32_t kMaxPes = 1u << (64 - kOffsetBits);
+
+ESKER_HD constexpr std::uint64_t address_word(std::uint32_t pe, std::uint64_t offset) {
+  return static_cast<std::uint64_t>(pe) << kOffsetBits | offset;
+}
+
+}  // namespace esker

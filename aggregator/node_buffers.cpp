@@ -1,0 +1,153 @@
+// Repacks messages by destination.
+#include <esker/aggregator/node_buffers.hpp>
+
+#include <cstring>
+
+namespace esker {
+
+NodeBuffers::NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool,
+                         OnExhausted on_exhausted, BufferSink& sink)
+    : source_{source},
+      pool_{pool},
+      on_exhausted_{on_exhausted},
+      sink_{sink},
+      cursor_(n_pes),
+      open_(n_pes) {}
+
+NodeBuffers::~NodeBuffers() {
+  for (Open& open : open_) {
+    if (open.buffer != nullptr && open.buffer->home == nullptr) delete open.buffer;
+  }
+}
+
+std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
+  if (package.command != command_) switch_command(package.command, package.words);
+  const std::uint64_t* const addresses = package.rows;
+  const std::uint32_t words = words_;
+  for (std::uint32_t i = first; i < package.count; ++i) {
+    const std::uint64_t word = addresses[i];
+    const auto pe = static_cast<std::uint32_t>(word >> kOffsetBits);
+    Cursor& cursor = cursor_[pe];
+    if (cursor.next == cursor.end) [[unlikely]] {
+      if (!make_room(pe)) return i;
+    }
+    std::uint64_t* const at = cursor.next++;
+    *at = word & kOffsetMask;
+    if (words > 1) {
+      const auto room = static_cast<std::size_t>(cursor.end - open_[pe].first);
+      for (std::uint32_t r = 1; r < words; ++r) {
+        at[r * room] = package.rows[std::size_t{r} * package.stride + i];
+      }
+    }
+  }
+  return package.count;
+}
+
+bool NodeBuffers::make_room(std::uint32_t pe) {
+  Open& open = open_[pe];
+  finish_run(pe);
+  const std::uint32_t message_bytes = 8 * words_;
+  if (open.buffer != nullptr &&
+      open.buffer->capacity - open.at < sizeof(wire::RunHeader) + message_bytes) {
+    close(pe);
+  }
+  if (open.buffer == nullptr) {
+    open.buffer = pool_.try_acquire();
+    if (open.buffer == nullptr) {
+      if (on_exhausted_ == OnExhausted::kPushBack) return false;
+      open.buffer = new Buffer(pool_.buffer_bytes(), nullptr);
+      grown_bytes_ += pool_.buffer_bytes();
+    }
+    open.at = sizeof(wire::FrameHeader);
+    open.messages = 0;
+    open.runs = 0;
+    open.opened = Clock::now();
+    open.seen_next = nullptr;
+    ++open_buffers_;
+  }
+  const std::uint32_t room =
+      (open.buffer->capacity - open.at - static_cast<std::uint32_t>(sizeof(wire::RunHeader))) / message_bytes;
+  open.first =
+      reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.at + sizeof(wire::RunHeader));
+  cursor_[pe] = {open.first, open.first + room};
+  return true;
+}
+
+void NodeBuffers::finish_run(std::uint32_t pe) {
+  Open& open = open_[pe];
+  if (open.first == nullptr) return;
+  const auto count = static_cast<std::size_t>(cursor_[pe].next - open.first);
+  const auto room = static_cast<std::size_t>(cursor_[pe].end - open.first);
+  if (count > 0) {
+    if (count < room) {
+      for (std::uint32_t r = 1; r < words_; ++r) {
+        std::memmove(open.first + r * count, open.first + r * room, count * sizeof(std::uint64_t));
+      }
+    }
+    const wire::RunHeader header{command_, words_, static_cast<std::uint32_t>(count), 0};
+    std::memcpy(open.buffer->bytes.get() + open.at, &header, sizeof header);
+    open.at += static_cast<std::uint32_t>(sizeof header + count * words_ * sizeof(std::uint64_t));
+    open.messages += static_cast<std::uint32_t>(count);
+    ++open.runs;
+  }
+  open.first = nullptr;
+  cursor_[pe] = {};
+}
+
+void NodeBuffers::close(std::uint32_t pe) {
+  Open& open = open_[pe];
+  finish_run(pe);
+  wire::FrameHeader header = wire::make_header(wire::Kind::kMessages, source_, pe);
+  header.bytes = open.at;
+  header.messages = open.messages;
+  header.runs = open.runs;
+  Buffer* const buffer = open.buffer;
+  std::memcpy(buffer->bytes.get(), &header, sizeof header);
+  buffer->used = open.at;
+  buffer->messages = open.messages;
+  buffer->destination = pe;
+  open.buffer = nullptr;
+  --open_buffers_;
+  sink_.submit(buffer);
+}
+
+void NodeBuffers::switch_command(std::uint32_t command, std::uint32_t words) {
+  for (std::uint32_t pe = 0; pe < open_.size(); ++pe) finish_run(pe);
+  command_ = command;
+  words_ = words;
+}
+
+void NodeBuffers::close_all() {
+  if (open_buffers_ == 0) return;
+  for (std::uint32_t pe = 0; pe < open_.size(); ++pe) {
+    if (open_[pe].buffer != nullptr) close(pe);
+  }
+}
+
+bool NodeBuffers::close_stale(IdleClock idle, std::chrono::nanoseconds timeout,
+                              std::chrono::nanoseconds max_age) {
+  if (open_buffers_ == 0) return false;
+  bool closed = false;
+  const bool other_clock = idle.is_process_time != seen_on_process_time_;
+  seen_on_process_time_ = idle.is_process_time;
+  const auto now = Clock::now();
+  for (std::uint32_t pe = 0; pe < open_.size(); ++pe) {
+    Open& open = open_[pe];
+    if (open.buffer == nullptr) continue;
+    // A run that was finished by a change of command has no cursor: the buffer's end tells it apart.
+    const std::uint64_t* const next =
+        open.first != nullptr ? cursor_[pe].next
+                              : reinterpret_cast<const std::uint64_t*>(open.buffer->bytes.get() + open.at);
+    if (next != open.seen_next || other_clock) {
+      open.seen_next = next;
+      open.seen_at = idle.now;
+    }
+    if (idle.now - open.seen_at >= timeout || now - open.opened >= max_age) {
+      close(pe);
+      closed = true;
+    }
+  }
+  return closed;
+}
+
+}  // namespace esker

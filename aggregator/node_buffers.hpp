@@ -1,0 +1,112 @@
+// One open node buffer a destination, private to the thread that fills them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <esker/aggregator/buffer.hpp>
+#include <esker/aggregator/command.hpp>
+#include <esker/aggregator/wire.hpp>
+
+namespace esker {
+
+/// Where closed buffers go.
+class BufferSink {
+ public:
+  /// Takes the buffer; never refuses and never waits.
+  virtual void submit(Buffer* buffer) = 0;
+
+ protected:
+  ~BufferSink() = default;
+};
+
+/// What happens when the pool has no buffer left.
+enum class OnExhausted {
+  kPushBack,  // append() takes fewer messages: for threads that can wait
+  kGrow,      // a buffer outside the pool: for handlers, which must not (docs/contracts/progress.md)
+};
+
+/// The time on the clock by which a buffer's time-out is counted; see Aggregators::set_producing().
+struct IdleClock {
+  bool is_process_time;
+  std::chrono::nanoseconds now;
+};
+
+/// Messages of one package: row r of message i is rows[r * stride + i].
+struct PackageView {
+  std::uint32_t command;
+  std::uint32_t words;
+  std::uint32_t count;
+  std::uint32_t stride;
+  const std::uint64_t* rows;
+};
+
+/// Repacks messages into one buffer a destination PE (stage 2 of the thesis's Figure A-1).
+///
+/// Contract. One thread at a time. Every message appended is in a buffer that is submitted once it is
+///           full, its command changes with too little room left, or a close_...() call takes it.
+/// Layout.   A run opens with room for all that still fits, values behind the last address that could
+///           come; closing it early slides the value arrays down. Full buffers, the usual case, never move.
+class NodeBuffers {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool, OnExhausted on_exhausted,
+              BufferSink& sink);
+  ~NodeBuffers();
+  NodeBuffers(const NodeBuffers&) = delete;
+  NodeBuffers& operator=(const NodeBuffers&) = delete;
+
+  /// Appends messages first .. count-1 and returns the first one not taken: count, or less when the
+  /// pool pushed back.
+  std::uint32_t append(const PackageView& package, std::uint32_t first);
+
+  /// Closes every buffer that holds a message.
+  void close_all();
+
+  /// Closes buffers that got nothing since a call `timeout` or more earlier on the same clock, or that
+  /// are older than `max_age`. True if one was closed.
+  bool close_stale(IdleClock idle, std::chrono::nanoseconds timeout, std::chrono::nanoseconds max_age);
+
+  bool empty() const { return open_buffers_ == 0; }
+  std::uint32_t open_buffers() const { return open_buffers_; }
+  /// Bytes in buffers outside the pool that were ever opened: how far handlers outran the network.
+  std::uint64_t grown_bytes() const { return grown_bytes_; }
+
+ private:
+  // The run that a destination is filling. Hot: two words a message are read and one is written.
+  struct Cursor {
+    std::uint64_t* next = nullptr;  // the next message's address
+    std::uint64_t* end = nullptr;   // == next: no room
+  };
+  struct Open {
+    Buffer* buffer = nullptr;
+    std::uint64_t* first = nullptr;  // first address of the open run; null: none
+    std::uint32_t at = 0;            // bytes in finished runs, the header included
+    std::uint32_t messages = 0;      // in finished runs
+    std::uint32_t runs = 0;
+    Clock::time_point opened;
+    const std::uint64_t* seen_next = nullptr;  // close_stale()'s memory
+    std::chrono::nanoseconds seen_at{};
+  };
+
+  bool make_room(std::uint32_t pe);
+  void finish_run(std::uint32_t pe);
+  void close(std::uint32_t pe);
+  void switch_command(std::uint32_t command, std::uint32_t words);
+
+  const std::uint32_t source_;
+  BufferPool& pool_;
+  const OnExhausted on_exhausted_;
+  BufferSink& sink_;
+  std::vector<Cursor> cursor_;
+  std::vector<Open> open_;
+  std::uint32_t command_ = 0;
+  std::uint32_t words_ = 0;
+  std::uint32_t open_buffers_ = 0;
+  std::uint64_t grown_bytes_ = 0;
+  bool seen_on_process_time_ = false;  // the clock of every seen_at
+};
+
+}  // namespace esker

@@ -1,0 +1,117 @@
+// Checks and reads node buffers.
+#include <esker/aggregator/wire.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace esker::wire {
+namespace {
+
+std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& header,
+                           const Expected& expected) {
+  std::size_t at = sizeof(FrameHeader);
+  std::uint64_t messages = 0;
+  for (std::uint32_t i = 0; i < header.runs; ++i) {
+    if (frame.size() - at < sizeof(RunHeader)) {
+      return fmt::format("run {} of {} starts at byte {} of {}", i, header.runs, at, frame.size());
+    }
+    RunHeader run;
+    std::memcpy(&run, frame.data() + at, sizeof run);
+    at += sizeof run;
+    const Command command = Command::from_word(run.command);
+    const std::uint32_t words = command.operation == Operation::kActiveMessage
+                                    ? expected.handlers->words_of_handler(command.handler)
+                                    : message_words(command);
+    if (words == 0) {
+      return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
+    }
+    if (run.words != words || run.reserved != 0) {
+      return fmt::format("run {} of command {:#010x} has {} words a message, not {}", i, run.command,
+                         run.words, words);
+    }
+    const std::uint64_t bytes = std::uint64_t{run.count} * words * 8;
+    if (bytes > frame.size() - at) {
+      return fmt::format("run {} has {} messages of {} bytes, but {} bytes are left", i, run.count,
+                         words * 8, frame.size() - at);
+    }
+    at += bytes;
+    messages += run.count;
+  }
+  if (at != frame.size()) return fmt::format("the runs end at byte {} of {}", at, frame.size());
+  if (messages != header.messages) {
+    return fmt::format("the runs hold {} messages, the header says {}", messages, header.messages);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string find_defect(std::span<const std::byte> frame, const Expected& expected) {
+  if (frame.size() < sizeof(FrameHeader)) {
+    return fmt::format("{} bytes are shorter than a header of {}", frame.size(), sizeof(FrameHeader));
+  }
+  FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof header);
+  if (header.magic != kMagic) return fmt::format("magic {:#010x} is not {:#010x}", header.magic, kMagic);
+  if (header.version != kVersion) {
+    return fmt::format("version {} is not {}: the PEs run different builds", header.version, kVersion);
+  }
+  if (header.bytes != frame.size()) {
+    return fmt::format("{} bytes arrived of a frame of {}", frame.size(), header.bytes);
+  }
+  if (header.source >= expected.n_pes) {
+    return fmt::format("source PE {} is not below {}", header.source, expected.n_pes);
+  }
+  if (header.destination != expected.receiver) {
+    return fmt::format("it is for PE {}, not for PE {}", header.destination, expected.receiver);
+  }
+  if (header.reserved[0] != 0 || header.reserved[1] != 0) return "reserved fields are not zero";
+  switch (header.kind) {
+    case Kind::kMessages: return defect_in_runs(frame, header, expected);
+    case Kind::kQuietRequest:
+    case Kind::kQuietReply:
+    case Kind::kHangReport:
+    case Kind::kFailure:
+      if (header.runs != 0 || header.messages != 0 ||
+          frame.size() - sizeof(FrameHeader) != header.text_bytes) {
+        return fmt::format("a control frame of {} bytes with {} runs, {} messages and {} bytes of text",
+                           frame.size(), header.runs, header.messages, header.text_bytes);
+      }
+      return {};
+  }
+  return fmt::format("unknown kind {}", static_cast<unsigned>(header.kind));
+}
+
+RunReader::RunReader(const std::byte* frame) : position_{frame + sizeof(FrameHeader)} {
+  FrameHeader header;
+  std::memcpy(&header, frame, sizeof header);
+  left_ = header.runs;
+}
+
+bool RunReader::next(Run& run) {
+  if (left_ == 0) return false;
+  --left_;
+  RunHeader header;
+  std::memcpy(&header, position_, sizeof header);
+  position_ += sizeof header;
+  run.command = Command::from_word(header.command);
+  run.words = header.words;
+  run.count = header.count;
+  run.address = reinterpret_cast<const std::uint64_t*>(position_);
+  position_ += std::size_t{header.count} * header.words * 8;
+  return true;
+}
+
+FrameHeader make_header(Kind kind, std::uint32_t source, std::uint32_t destination) {
+  FrameHeader header{};
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.kind = kind;
+  header.source = source;
+  header.destination = destination;
+  header.bytes = sizeof(FrameHeader);
+  return header;
+}
+
+}  // namespace esker::wire

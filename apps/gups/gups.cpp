@@ -1,0 +1,350 @@
+// GUPS: random updates of a table distributed over the PEs (thesis, section 3.1; HPCC RandomAccess).
+//
+// Invariant. Word i of PE p's part stands for entry p * words_a_pe + i of the table. Update k of PE p is a
+// function of the seed, p and k alone, so any PE can recompute any stream: verification takes back, on the
+// words that it owns, what every PE has sent, and finds the table as it was.
+#include <esker/device/election/fine_grain.hpp>
+#include <esker/device/election/per_lane.hpp>
+#include <esker/device/election/per_wave.hpp>
+#include <esker/device/election/predicated.hpp>
+#include <esker/esker.hpp>
+#include <esker/runtime/command_line.hpp>
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "../harness/report.hpp"
+#include "stream.hpp"
+
+namespace {
+
+using gups::kStep;
+using gups::mix;
+
+struct Options {
+  std::uint64_t updates = std::uint64_t{1} << 24;  // of all PEs
+  std::uint64_t table = std::uint64_t{1} << 22;    // words, on all PEs
+  std::string op = "inc";
+  std::string election = "auto";
+  std::string size;
+  std::string json;
+  std::uint64_t seed = 1;
+  std::uint64_t repeats = 1;
+  std::uint64_t project = 0;
+  bool hpcc = false;
+  bool verify = true;
+};
+
+/// The problem, the same on every PE.
+struct Problem {
+  std::uint64_t seed;
+  std::uint32_t pes;             // destinations; in the projection more than there are PEs
+  std::uint64_t words_a_pe;      // of one destination
+  std::uint64_t updates_a_pe;    // that one PE sends
+  std::uint64_t key(std::uint64_t pe, std::uint64_t update) const {
+    return mix(seed * kStep + (pe * updates_a_pe + update + 1) * kStep);
+  }
+};
+
+std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) { return mix(seed ^ entry) | 1; }
+
+struct Fold {
+  std::uint64_t value;
+};
+
+// --- The kernel, once for each operation. `where` is the destination and the local stand-in address.
+
+struct Send {
+  Problem problem;
+  esker::SymmetricArray<std::uint64_t> table;
+  esker::Handler<std::uint64_t, Fold> handler;
+  std::uint64_t first;    // this PE's first update
+  std::uint32_t me;
+  bool projecting;        // the whole table stands on this PE
+
+  template <class Item, class... Election>
+  void inc(Item&& item, std::uint64_t k, Election&&... election) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_inc(item, target, pe, election...);
+  }
+  template <class Item, class... Election>
+  void add(Item&& item, std::uint64_t k, Election&&... election) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_add(item, target, r, pe, election...);
+  }
+  template <class Item, class... Election>
+  void exclusive_or(Item&& item, std::uint64_t k, Election&&... election) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_xor(item, target, r, pe, election...);
+  }
+  template <class Item, class... Election>
+  void put(Item&& item, std::uint64_t k, Election&&... election) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_put(item, target, put_value(problem.seed, entry), pe, election...);
+  }
+  template <class Item, class... Election>
+  void am(Item&& item, std::uint64_t k, Election&&... election) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_am(item, handler, target, {r}, pe, election...);
+  }
+
+ private:
+  struct Located {
+    std::uint32_t pe;
+    std::uint64_t* target;
+    std::uint64_t r;
+    std::uint64_t entry;
+  };
+  Located locate(std::uint64_t k) const {
+    const std::uint64_t r = problem.key(me, k);
+    const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
+    const std::uint64_t entry = pe * problem.words_a_pe + index;
+    return {pe, &table[projecting ? entry : index], r, entry};
+  }
+};
+
+/// Launches `call(item, k, election...)` for every update of this PE with the election asked for.
+template <class Call>
+void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Call& call) {
+  using esker::GroupItem;
+  if (election == "auto") {
+    rt.launch(updates, [call](esker::WorkItem item) { call(item, item.global_id()); }, "gups");
+  } else if (election == "per-lane") {
+    rt.launch(updates, [call](esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
+  } else if (election == "auto-group") {
+    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id()); }, "gups");
+  } else if (election == "per-wave") {
+    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); }, "gups");
+  } else if (election == "predicated") {
+    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); }, "gups");
+  } else {
+    rt.launch(updates,
+              [call](GroupItem& item) {
+                auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
+                esker::FineGrainBarrier<1024> members(item.group_lane(), state);
+                members.join();
+                item.group().sync();
+                call(item, item.global_id(), esker::FineGrain<1024>{members});
+                members.leave();
+              },
+              "gups");
+  }
+}
+
+void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint64_t updates) {
+  const auto with = [&](auto operation) { launch_with(rt, o.election, updates, operation); };
+  if (o.op == "inc") with([send](auto&& item, std::uint64_t k, auto... e) { send.inc(item, k, e...); });
+  else if (o.op == "add") with([send](auto&& item, std::uint64_t k, auto... e) { send.add(item, k, e...); });
+  else if (o.op == "xor") with([send](auto&& item, std::uint64_t k, auto... e) { send.exclusive_or(item, k, e...); });
+  else if (o.op == "put") with([send](auto&& item, std::uint64_t k, auto... e) { send.put(item, k, e...); });
+  else with([send](auto&& item, std::uint64_t k, auto... e) { send.am(item, k, e...); });
+}
+
+/// Takes back every update of every PE on the words that stand here. Counts the words that are then not
+/// zero, and leaves all of them zero.
+std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint64_t> words, std::uint32_t me,
+                        std::uint32_t senders, bool projecting) {
+  std::uint64_t wrong = 0;
+  for (std::uint64_t sender = 0; sender < senders; ++sender) {
+    for (std::uint64_t k = 0; k < p.updates_a_pe; ++k) {
+      const std::uint64_t r = p.key(sender, k);
+      const auto [pe, index] = gups::place(r, p.pes, p.words_a_pe);
+      if (pe != me && !projecting) continue;
+      const std::uint64_t entry = pe * p.words_a_pe + index;
+      std::uint64_t& word = words[projecting ? entry : index];
+      if (o.op == "inc") {
+        --word;
+      } else if (o.op == "xor") {
+        word ^= r;
+      } else if (o.op == "put") {
+        const std::uint64_t value = put_value(p.seed, entry);
+        if (word == value) word = ~value;  // found; a later update of the same word finds it marked
+        else if (word != ~value) ++wrong;
+      } else {
+        word -= r;
+      }
+    }
+  }
+  const std::uint64_t base = projecting ? 0 : me * p.words_a_pe;
+  for (std::uint64_t i = 0; i < words.size(); ++i) {
+    const bool marked = o.op == "put" && words[i] == ~put_value(p.seed, base + i);
+    if (words[i] != 0 && !marked) ++wrong;
+    words[i] = 0;
+  }
+  return wrong;
+}
+
+double seconds_of(esker::Runtime& rt, const auto& body) {
+  rt.barrier_all();
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  rt.barrier_all();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int run_gups(esker::Runtime& rt, const Options& o) {
+  const bool projecting = o.project != 0;
+  const auto pes = static_cast<std::uint32_t>(projecting ? o.project : rt.n_pes());
+  // Whole words and updates a PE: at least what was asked for.
+  const Problem problem{o.seed, pes, (o.table + pes - 1) / pes, (o.updates + pes - 1) / pes};
+  const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
+  const auto handler = rt.register_handler<std::uint64_t, Fold>(
+      "gups_add", [](esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
+  const Send send{problem, table, handler, rt.pe() * problem.updates_a_pe, rt.pe(), projecting};
+
+  bool verified = true;
+  harness::Traffic traffic;
+  std::vector<double> seconds;
+  for (std::uint64_t i = 0; i < o.repeats; ++i) {
+    const esker::Statistics before = rt.statistics();
+    seconds.push_back(seconds_of(rt, [&] { send_all(rt, o, send, problem.updates_a_pe); }));
+    traffic = harness::traffic_since(rt, before);
+    if (!o.verify) continue;
+    std::uint64_t wrong[1] = {take_back(problem, o, table.span(), rt.pe(), rt.n_pes(), projecting)};
+    rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
+    verified = verified && wrong[0] == 0;
+    if (wrong[0] != 0 && rt.pe() == 0) {
+      std::fputs(fmt::format("esker-gups: {} words of the table are wrong\n", wrong[0]).c_str(), stderr);
+    }
+  }
+  nlohmann::json more{{"op", o.op},
+                      {"election", o.election},
+                      {"table_words", problem.words_a_pe * pes},
+                      {"seed", o.seed},
+                      {"repeats", o.repeats}};
+  if (projecting) {
+    more["projected_pes"] = pes;
+    more["projection"] = "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
+  }
+  const double work = static_cast<double>(problem.updates_a_pe) * (projecting ? 1 : pes);
+  harness::write_report(rt, {"gups", "gravel", harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
+                        o.json, more);
+  return verified ? 0 : 1;
+}
+
+/// HPCC RandomAccess: XOR with its polynomial stream, 4 updates an entry, table a power of two.
+int run_hpcc(esker::Runtime& rt, const Options& o) {
+  const std::uint64_t words_a_pe = o.table / rt.n_pes();
+  const std::uint64_t updates_a_pe = 4 * words_a_pe;
+  const auto table = rt.heap().allocate<std::uint64_t>(words_a_pe);
+  const std::uint64_t base = rt.pe() * words_a_pe;
+  const int shift = std::countr_zero(words_a_pe);
+  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1} << 16;  // a lane's jump costs some 4 thousand steps
+  const auto pass = [&] {
+    rt.launch(
+        (updates_a_pe + kUpdatesALane - 1) / kUpdatesALane,
+        [=, mask = words_a_pe - 1, entries = o.table - 1, first = rt.pe() * updates_a_pe](esker::WorkItem item) {
+          const std::uint64_t begin = item.global_id() * kUpdatesALane;
+          const std::uint64_t end = std::min(begin + kUpdatesALane, updates_a_pe);
+          std::uint64_t a = gups::hpcc_start(first + begin);
+          for (std::uint64_t k = begin; k < end; ++k) {
+            a = gups::hpcc_next(a);
+            const std::uint64_t entry = a & entries;
+            esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
+          }
+        },
+        "hpcc");
+  };
+  bool verified = true;
+  std::uint64_t worst = 0;
+  harness::Traffic traffic;
+  std::vector<double> seconds;
+  for (std::uint64_t i = 0; i < o.repeats; ++i) {
+    for (std::uint64_t w = 0; w < words_a_pe; ++w) table[w] = base + w;
+    const esker::Statistics before = rt.statistics();
+    seconds.push_back(seconds_of(rt, pass));
+    traffic = harness::traffic_since(rt, before);
+    if (!o.verify) continue;
+    seconds_of(rt, pass);  // XOR takes itself back
+    std::uint64_t wrong[1] = {0};
+    for (std::uint64_t w = 0; w < words_a_pe; ++w) wrong[0] += table[w] != base + w ? 1 : 0;
+    rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
+    worst = std::max(worst, wrong[0]);
+    verified = verified && wrong[0] * 100 <= o.table;
+  }
+  const nlohmann::json more{
+      {"op", "xor"},
+      {"election", "auto"},
+      {"table_words", o.table},
+      {"repeats", o.repeats},
+      {"wrong_entries", worst},
+      {"hpcc_rules",
+       {{"stream", "a' = 2a over GF(2), x^64 + x^2 + x + 1, from HPCC's start"},
+        {"table_is_power_of_two", std::has_single_bit(o.table)},
+        {"updates_an_entry", 4},
+        {"look_ahead", rt.config().pending_messages},
+        {"look_ahead_held", rt.config().pending_messages != 0 && rt.config().pending_messages <= 1024},
+        {"wrong_at_most_1_percent", o.verify && verified},
+        {"table_at_least_half_of_memory", false}}}};
+  harness::write_report(rt, {"gups", "gravel", harness::spread_of(seconds),
+                             static_cast<double>(updates_a_pe) * rt.n_pes(), "updates", o.verify, verified, traffic},
+                        o.json, more);
+  return verified ? 0 : 1;
+}
+
+/// --size fills in what was not given.
+void choose_size(Options& o) {
+  if (o.size.empty()) return;
+  const std::uint64_t log = o.size == "small" ? 22 : o.size == "medium" ? 27 : 28;
+  o.table = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 26 : 27);
+  o.updates = o.size == "paper" ? 180'000'000 : std::uint64_t{1} << log;  // Table 5-3
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-gups", "Random updates of a table distributed over the PEs.");
+  line.add("updates", &o.updates, "updates of all PEs together")
+      .add("table", &o.table, "64-bit words of the table, on all PEs together")
+      .add("op", &o.op, "what an update does", {"inc", "add", "xor", "put", "am"})
+      .add("election", &o.election, "how lanes share a package",
+           {"auto", "auto-group", "per-lane", "per-wave", "predicated", "fine-grain"})
+      .add("size", &o.size, "sets updates and table: seconds, a minute, the thesis's", {"small", "medium", "paper"})
+      .add("seed", &o.seed, "of the stream of updates")
+      .add("repeats", &o.repeats, "timed runs; the median counts")
+      .add("hpcc", &o.hpcc, "HPCC RandomAccess rules: its stream, XOR, 4 updates an entry, 1024 of look-ahead")
+      .add("project", &o.project, "one-node projection of this many nodes; 0: off")
+      .add("verify", &o.verify, "recompute every counter")
+      .add("json", &o.json, "write one JSON object to this file; - is standard output");
+  esker::Config config = line.parse(argc, argv);
+  choose_size(o);
+  const auto usage = [](const std::string& message) {
+    std::fputs(("esker-gups: " + message + "\n").c_str(), stderr);
+    return 2;
+  };
+  if (o.updates == 0 || o.table == 0 || o.repeats == 0) return usage("--updates, --table and --repeats are at least 1");
+  if (o.hpcc && !std::has_single_bit(o.table)) return usage("--hpcc: --table must be a power of two");
+  if (o.hpcc && o.project != 0) return usage("--hpcc and --project do not go together");
+  if (o.hpcc && o.election != "auto") return usage("--hpcc runs with --election auto");
+  if (o.project > esker::kMaxPes) return usage("--project: at most 65536 nodes");
+  if (o.hpcc) config.pending_messages = config.pending_messages == 0 ? 1024 : config.pending_messages;
+  config.project_pes = static_cast<std::uint32_t>(o.project);
+  // Room for the table and no less than the default, whatever the number of PEs turns out to be.
+  if (config.heap_bytes == 0 && o.project != 0) config.heap_bytes = 8 * (o.table + o.project) + (1 << 21);
+
+  esker::Runtime rt(config);
+  if (o.hpcc && (!std::has_single_bit(rt.n_pes()) || rt.n_pes() > o.table)) {
+    if (rt.pe() == 0) usage(fmt::format("--hpcc: {} PEs do not divide a table of {} words", rt.n_pes(), o.table));
+    return 2;
+  }
+  if (o.project != 0 && rt.n_pes() != 1) {
+    if (rt.pe() == 0) usage(fmt::format("--project runs on one PE, not on {}", rt.n_pes()));
+    return 2;
+  }
+  return o.hpcc ? run_hpcc(rt, o) : run_gups(rt, o);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("esker-gups: {}\n", error.what()).c_str(), stderr);
+    return 1;
+  }
+}

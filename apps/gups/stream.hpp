@@ -1,0 +1,44 @@
+// The streams of updates: which word of the table, and on which PE.
+#pragma once
+
+#include <cstdint>
+
+namespace gups {
+
+/// A word of the distributed table: PE and index in its part.
+struct Place {
+  std::uint32_t pe;
+  std::uint64_t index;
+};
+
+/// SplitMix64's finaliser: update i of seed s is mix(s + i * kStep).
+constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+__extension__ using Wide = unsigned __int128;  // 64 by 64 bits
+
+constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
+}
+
+/// Uniform over pes * words_a_pe places without a division: the high part of r * pes picks the PE, what
+/// is left of it the word.
+constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {
+  const auto scaled = static_cast<Wide>(r) * pes;
+  return {static_cast<std::uint32_t>(scaled >> 64), high_half(static_cast<std::uint64_t>(scaled), words_a_pe)};
+}
+
+/// HPCC RandomAccess: a_{k+1} = 2 a_k, with 7 added where the top bit was set (x^64 + x^2 + x + 1 over
+/// GF(2)).
+constexpr std::uint64_t hpcc_next(std::uint64_t a) {
+  return (a << 1) ^ (static_cast<std::int64_t>(a) < 0 ? 7u : 0u);
+}
+
+/// Element n of that stream, 0 <= n, by squaring: 64 steps instead of n.
+std::uint64_t hpcc_start(std::uint64_t n);
+
+}  // namespace gups

@@ -1,0 +1,81 @@
+// Sums, spreads, the line and the JSON object.
+#include "report.hpp"
+
+#include <esker/runtime/build_info.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace harness {
+
+Traffic traffic_since(esker::Runtime& rt, const esker::Statistics& before) {
+  const esker::Statistics now = rt.statistics();
+  std::array<std::uint64_t, 4> sums{now.messages_local - before.messages_local,
+                                    now.messages_remote - before.messages_remote,
+                                    now.buffers_sent - before.buffers_sent, now.bytes_sent - before.bytes_sent};
+  rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
+  return {sums[0], sums[1], sums[2], sums[3]};
+}
+
+Spread spread_of(std::vector<double> all) {
+  std::sort(all.begin(), all.end());
+  const std::size_t n = all.size();
+  const double median = n % 2 == 1 ? all[n / 2] : (all[n / 2 - 1] + all[n / 2]) / 2;
+  return {median, all.front(), all.back()};
+}
+
+void write_report(const esker::Runtime& rt, const Result& r, const std::string& json_file,
+                  const nlohmann::json& more) {
+  if (rt.pe() != 0) return;
+  const double messages = static_cast<double>(r.traffic.messages_local + r.traffic.messages_remote);
+  const double remote = messages == 0 ? 0 : static_cast<double>(r.traffic.messages_remote) / messages;
+  const double buffer = r.traffic.buffers_sent == 0
+                            ? 0
+                            : static_cast<double>(r.traffic.bytes_sent) / static_cast<double>(r.traffic.buffers_sent);
+  const double rate = r.work / r.seconds.median;
+  if (json_file != "-") {
+    std::puts(fmt::format("{}: {:.4g} {} on {} PEs in {:.4g} s ({:.4g} to {:.4g}): {:.1f} M {}/s, {:.1f} % remote, "
+                          "{:.0f} bytes a buffer, {}",
+                          r.app, r.work, r.work_unit, rt.n_pes(), r.seconds.median, r.seconds.least, r.seconds.most,
+                          rate / 1e6, r.work_unit, 100 * remote, buffer,
+                          !r.verification_on ? "not verified (--verify off)" : r.verified ? "verified" : "WRONG RESULT")
+                  .c_str());
+    std::fflush(stdout);
+  }
+  if (json_file.empty()) return;
+  nlohmann::json json{{"app", r.app},
+                      {"backend", "cpu"},
+                      {"style", r.style},
+                      {"pes", rt.n_pes()},
+                      {"seconds", r.seconds.median},
+                      {"seconds_least", r.seconds.least},
+                      {"seconds_most", r.seconds.most},
+                      {"work", r.work},
+                      {"work_unit", r.work_unit},
+                      {"rate_per_s", rate},
+                      {"verified", r.verification_on && r.verified},
+                      {"verification", r.verification_on ? "on" : "off"},
+                      {"messages_local", r.traffic.messages_local},
+                      {"messages_remote", r.traffic.messages_remote},
+                      {"remote_fraction", remote},
+                      {"buffers_sent", r.traffic.buffers_sent},
+                      {"average_buffer_bytes", buffer},
+                      {"transport", rt.transport_name()},
+                      {"config", nlohmann::json::parse(esker::to_json(rt.config()))},
+                      {"version", esker::build_info().version},
+                      {"commit", esker::build_info().commit}};
+  json.update(more);
+  if (json_file == "-") {
+    std::puts(json.dump(2).c_str());
+    std::fflush(stdout);
+  } else if (std::ofstream file(json_file); !(file << json.dump(2) << '\n')) {
+    throw std::runtime_error("cannot write " + json_file);
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,46 @@
+// What every application takes and writes: --json and one object with the same first fields.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <esker/esker.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+namespace harness {
+
+/// Counters of all PEs together between two moments.
+struct Traffic {
+  std::uint64_t messages_local = 0;
+  std::uint64_t messages_remote = 0;
+  std::uint64_t buffers_sent = 0;
+  std::uint64_t bytes_sent = 0;
+};
+
+/// Collective: sums over the PEs of what happened since `before`.
+Traffic traffic_since(esker::Runtime& rt, const esker::Statistics& before);
+
+/// Median, least and most of some seconds; `all` is not empty.
+struct Spread {
+  double median, least, most;
+};
+Spread spread_of(std::vector<double> all);
+
+struct Result {
+  std::string app;
+  std::string style;
+  Spread seconds;
+  double work;            // in the application's unit
+  std::string work_unit;  // "updates", "edges", ...
+  bool verification_on;
+  bool verified;
+  Traffic traffic;
+};
+
+/// On PE 0: one line for people, unless the JSON goes to standard output, and the object with `more` added
+/// where --json asked for it. Throws std::runtime_error if the file cannot be written.
+void write_report(const esker::Runtime& rt, const Result& result, const std::string& json_file,
+                  const nlohmann::json& more);
+
+}  // namespace harness

@@ -1,0 +1,54 @@
+// Kernels on the CPU: a plain loop, fibers, or one OS thread a lane.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include <esker/device/group.hpp>
+#include <esker/device/lane.hpp>
+
+namespace esker {
+
+/// How lanes that work together run on the CPU. kThreads is for tests: ThreadSanitizer sees real races.
+enum class GroupExecution { kFibers, kThreads };
+
+namespace cpu {
+
+/// Runs groups [first, last) one after the other. Not a template: `function` is the body, type-erased.
+void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
+                     GroupExecution execution, void (*function)(void* body, GroupLane& lane), void* body);
+
+/// Runs groups [first, last) of a launch on the calling thread and returns when they are done. Any
+/// number of threads may run groups of one launch at a time.
+///
+/// A body that can be called with a Lane runs as a plain loop; one that takes a GroupLane& runs with
+/// all lanes of a group in flight. What a lane throws is thrown here, after the other lanes of its
+/// group have ended; groups after it do not run.
+template <class Body>
+void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
+                GroupExecution execution, Body&& body) {
+  using Kernel = std::remove_reference_t<Body>;
+  if constexpr (std::is_invocable_v<Kernel&, Lane>) {
+    for (std::uint64_t group = first; group < last; ++group) {
+      const std::uint32_t lanes = shape.lanes_of(group);
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) body(Lane(shape, group, lane, lanes));
+    }
+  } else {
+    static_assert(std::is_invocable_v<Kernel&, GroupLane&>, "a kernel takes a Lane or a GroupLane&");
+    run_group_lanes(
+        shape, first, last, execution,
+        [](void* kernel, GroupLane& lane) { (*static_cast<Kernel*>(kernel))(lane); },
+        const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+  }
+}
+
+/// Runs the whole launch on the calling thread.
+template <class Body>
+void launch(const LaunchShape& shape, GroupExecution execution, Body&& body) {
+  run_groups(shape, 0, shape.groups(), execution, body);
+}
+
+}  // namespace cpu
+
+}  // namespace esker

@@ -1,0 +1,143 @@
+// The lanes of a group as one OS thread each.
+#include <esker/device/cpu/thread_group.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace esker::cpu {
+namespace {
+
+struct LaneCancelled {};
+
+}  // namespace
+
+void ThreadGroup::run(const LaunchShape& shape, std::uint64_t group, LaneFunction function, void* body) {
+  shape_ = shape;
+  group_ = group;
+  function_ = function;
+  body_ = body;
+  const std::uint32_t lanes = shape.lanes_of(group);
+  meetings_.begin(shape, group, lanes);
+  lanes_ = std::vector<LaneState>(lanes);
+  blocked_ = 0;
+  changes_ = 1;
+  cancelled_ = false;
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(lanes);
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      threads.emplace_back([this, lane] { run_lane(lane); });
+    }
+  }
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void ThreadGroup::run_lane(std::uint32_t lane) {
+  std::exception_ptr error;
+  try {
+    GroupLane self(shape_, group_, lane, static_cast<std::uint32_t>(lanes_.size()), *this);
+    function_(body_, self);
+  } catch (const LaneCancelled&) {
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const std::lock_guard lock(mutex_);
+  if (error) fail(error);
+  if (lanes_[lane].awaits || meetings_.meets(lane)) --blocked_;  // it was cancelled there
+  try {
+    if (meetings_.leave(lane)) release();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+  ++changes_;
+  report_if_stuck();
+}
+
+void ThreadGroup::release() {
+  ++changes_;
+  for (const std::uint32_t lane : meetings_.released()) {
+    lanes_[lane].released = true;
+    --blocked_;
+    lanes_[lane].wake.notify_one();
+  }
+}
+
+Exchange ThreadGroup::meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
+                           const Exchange& mine) {
+  std::unique_lock lock(mutex_);
+  if (cancelled_) throw LaneCancelled{};
+  LaneState& state = lanes_[lane];
+  state.released = false;
+  try {
+    const bool ended = meetings_.arrive(lane, meeting, what, mine);
+    ++blocked_;
+    if (ended) release();
+  } catch (...) {
+    fail(std::current_exception());
+    throw LaneCancelled{};
+  }
+  ++changes_;
+  report_if_stuck();
+  state.wake.wait(lock, [&] { return state.released || cancelled_; });
+  if (!state.released) throw LaneCancelled{};
+  return meetings_.result(lane);
+}
+
+void ThreadGroup::await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) {
+  constexpr int kUnlockedLooks = 64;
+  constexpr std::chrono::microseconds kSleep{50};
+  for (int look = 0; look < kUnlockedLooks; ++look) {
+    if (ready(context)) return;
+    std::this_thread::yield();
+  }
+  LaneState& state = lanes_[lane];
+  std::unique_lock lock(mutex_);
+  ++blocked_;
+  ++changes_;
+  state.awaits = true;
+  meetings_.await(lane, where);
+  while (!cancelled_) {
+    // Whoever finds its predicate false while all are blocked finds it false for ever, unless another
+    // one goes on: changes_ would tell.
+    const std::uint64_t before = all_blocked() ? changes_ : 0;
+    lock.unlock();
+    const bool done = ready(context);
+    if (!done) std::this_thread::sleep_for(kSleep);
+    lock.lock();
+    if (done) {
+      --blocked_;
+      ++changes_;
+      state.awaits = false;
+      meetings_.resume(lane);
+      return;
+    }
+    state.looked_at = before;
+    report_if_stuck();
+  }
+  throw LaneCancelled{};
+}
+
+void ThreadGroup::report_if_stuck() {
+  if (cancelled_ || !all_blocked() || meetings_.live() == 0) return;
+  for (const LaneState& state : lanes_) {
+    if (state.awaits && state.looked_at != changes_) return;
+  }
+  fail(std::make_exception_ptr(std::logic_error(meetings_.misuse())));
+}
+
+void ThreadGroup::yield(std::uint32_t) { std::this_thread::yield(); }
+
+std::byte* ThreadGroup::scratch(const void* key, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return meetings_.scratch(key, bytes);
+}
+
+void ThreadGroup::fail(std::exception_ptr error) {
+  if (!error_) error_ = std::move(error);
+  cancelled_ = true;
+  for (LaneState& state : lanes_) state.wake.notify_one();
+}
+
+}  // namespace esker::cpu

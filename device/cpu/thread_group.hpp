@@ -1,0 +1,59 @@
+// The lanes of a group as one OS thread each: slow, and every race is a real one.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include <esker/device/cpu/meetings.hpp>
+
+namespace esker::cpu {
+
+/// Contract. As FiberGroup: the first exception is thrown by run(), lanes that wait are unwound, and
+/// lanes that can never go on are reported.
+///
+/// Ordering. meet() takes a mutex, so it orders more than LaneGroup promises; await() looks at its
+/// predicate without one for a while, so that a missing release or acquire in what the predicate
+/// reads shows as a race.
+class ThreadGroup final : public GroupEngine {
+ public:
+  using LaneFunction = void (*)(void* body, GroupLane& lane);
+  void run(const LaunchShape& shape, std::uint64_t group, LaneFunction function, void* body);
+
+  Exchange meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
+                const Exchange& mine) override;
+  void await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) override;
+  void yield(std::uint32_t lane) override;
+  std::byte* scratch(const void* key, std::size_t bytes) override;
+
+ private:
+  struct LaneState {
+    std::condition_variable wake;
+    bool released = false;
+    bool awaits = false;
+    std::uint64_t looked_at = 0;  // changes_ when it last looked in vain, with everyone blocked
+  };
+
+  void run_lane(std::uint32_t lane);
+  bool all_blocked() const { return blocked_ == meetings_.live(); }
+  void release();
+  void report_if_stuck();
+  void fail(std::exception_ptr error);
+
+  LaunchShape shape_;
+  std::uint64_t group_ = 0;
+  LaneFunction function_ = nullptr;
+  void* body_ = nullptr;
+
+  std::mutex mutex_;  // of all below
+  Meetings meetings_;
+  std::vector<LaneState> lanes_;
+  std::uint32_t blocked_ = 0;   // lanes in a meeting or awaiting
+  std::uint64_t changes_ = 1;   // of who is blocked
+  bool cancelled_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace esker::cpu

@@ -1,0 +1,45 @@
+// A lane among its group, on CUDA: the instructions. Device pass only.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/gpu/group.hpp>
+
+namespace esker {
+
+namespace cuda_backend {
+
+/// sm_70 and later: lanes of a warp are scheduled independently, so every call names its members.
+struct Hardware {
+  using Mask = std::uint32_t;
+  static constexpr std::uint32_t kWaveLanes = 32;
+  static constexpr Mask kAllLanes = 0xffffffffu;
+
+  __device__ static std::uint32_t lane_in_wave() {
+    std::uint32_t lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+  }
+  __device__ static Mask converged() { return __activemask(); }
+  __device__ static Mask ballot(Mask members, bool flag) { return __ballot_sync(members, flag); }
+  __device__ static std::uint64_t shuffle(Mask members, std::uint64_t word, std::uint32_t lane) {
+    return __shfl_sync(members, static_cast<unsigned long long>(word), static_cast<int>(lane));
+  }
+  __device__ static void sync(Mask members) { __syncwarp(members); }
+  __device__ static void group_sync() { __syncthreads(); }
+  __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popc(mask)); }
+  __device__ static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(__ffs(mask) - 1); }
+  __device__ static std::uint32_t highest(Mask mask) { return static_cast<std::uint32_t>(31 - __clz(mask)); }
+};
+
+}  // namespace cuda_backend
+
+/// A class of this name in each pass: the name of a kernel may contain it, and both passes must agree.
+class GroupLane : public BasicGroupLane<cuda_backend::Hardware> {
+ public:
+  using BasicGroupLane::BasicGroupLane;
+};
+
+static_assert(LaneGroup<gpu::Wave<cuda_backend::Hardware>> && LaneGroup<gpu::Group<cuda_backend::Hardware>>);
+
+}  // namespace esker

@@ -1,0 +1,140 @@
+// A barrier of those lanes of a group that have joined it (HSA's fbar in software; thesis, section 5.6.2).
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/group.hpp>
+#include <esker/device/lane_group.hpp>
+
+namespace esker {
+
+/// Scratchpad of one barrier, zeroed: lane.scratch<FineGrainState<>>(). Several in one kernel are
+/// members of one scratch struct.
+template <std::uint32_t MaxLanes = 256>
+struct FineGrainState {
+  struct Entry {
+    std::uint64_t word;
+    std::uint32_t written;  // phase + 1
+    std::uint32_t active;
+  };
+  GroupAtomic<std::uint64_t> word;  // phase:32 | arrived:16 | members:16
+  Entry entries[2][MaxLanes];       // by phase: a lane may hand in to phase p + 1 while others read p
+};
+
+/// The members of a fine-grain barrier as a LaneGroup: a collective in divergent code without
+/// predication (Table 5-1c).
+///
+/// Contract. join() and leave() are any lane's own; the rest is collective over the members. To start
+/// with all lanes, each joins and then the group syncs. A lane leaves before it returns from the kernel.
+///
+/// Protocol. The thesis keeps MemberCnt, ArriveCnt and sense in three words and needs a second barrier
+/// for lanes that leave while others arrive. Here the three stand in one word, so an arrival, a join and
+/// a leave happen one after the other, and the one that makes arrived == members starts the next phase.
+///
+/// Ordering. [meet] accesses before wait() happen before accesses after it, in every member: each
+/// arrival and leave is an acq_rel step of `word`, and a waiter acquires the last of the phase.
+///
+/// Progress. Converged lanes arrive together, with one atomic. Where the lanes of a wave run in lock
+/// step (AMD), members of one wave must call a collective converged: a part that waits keeps the rest
+/// from arriving. A loop that members leave when their work is done, as in the thesis, is such code.
+template <std::uint32_t MaxLanes = 256>
+class FineGrainBarrier {
+  using State = FineGrainState<MaxLanes>;
+
+ public:
+  /// Requires lane.group_lanes() <= MaxLanes.
+  ESKER_HD FineGrainBarrier(GroupLane& lane, State& state) : lane_{lane}, state_{state} {}
+
+  ESKER_HD void join() { step(1, 0); }
+  ESKER_HD void leave() { step(-1, 0); }
+  ESKER_HD void wait() {
+    const std::uint32_t phase = this->phase();  // it cannot end without this member
+    step(0, 1);
+    State& state = state_;
+    lane_.await("fine-grain barrier", [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
+  }
+
+  ESKER_HD std::uint32_t index() const { return lane_.lane(); }
+  ESKER_HD std::uint32_t size() const { return lane_.group_lanes(); }
+  ESKER_HD void sync() { wait(); }
+
+  ESKER_HD Position position_among(bool flag) {
+    Position all{0, 0, 0};
+    for_each_active(0, flag, [&](std::uint32_t lane, std::uint64_t) {
+      if (lane < index()) ++all.index;
+      ++all.total;
+      all.last = lane;
+    });
+    return all;
+  }
+  template <LaneValue T>
+  ESKER_HD T prefix_sum(T value, bool active = true) {
+    T sum{0};
+    for_each_active(detail::to_word(value), active, [&](std::uint32_t lane, std::uint64_t word) {
+      if (lane < index()) sum = Sum{}(sum, detail::from_word<T>(word));
+    });
+    return sum;
+  }
+  template <LaneValue T, class Op>
+  ESKER_HD T reduce(T value, Op op, bool active = true) {
+    T result = Op::template identity<T>();
+    for_each_active(detail::to_word(value), active, [&](std::uint32_t, std::uint64_t word) {
+      result = op(result, detail::from_word<T>(word));
+    });
+    return result;
+  }
+  template <LaneValue T>
+  ESKER_HD T broadcast(T value, std::uint32_t from) {
+    return detail::from_word<T>(hand_in(detail::to_word(value), true)[from].word);
+  }
+
+ private:
+  static constexpr std::uint64_t kMember = 1, kArrived = std::uint64_t{1} << 16, kPhase = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kCount = 0xffff;
+
+  ESKER_HD static std::uint32_t phase_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+  ESKER_HD std::uint32_t phase() const { return phase_of(state_.word.load_relaxed()); }
+
+  /// One step for all converged lanes: `members` and `arrived` are what each adds.
+  ESKER_HD void step(std::int32_t members, std::uint32_t arrived) {
+    auto crew = lane_.coalesced();
+    const Position mine = crew.position_among(true);
+    crew.sync();
+    if (mine.index + 1 == mine.total) {
+      std::uint64_t seen = state_.word.load_relaxed();
+      std::uint64_t next = 0;
+      do {
+        const std::uint64_t all = (seen & kCount) + (members > 0 ? mine.total : 0) - (members < 0 ? mine.total : 0);
+        const std::uint64_t here = ((seen / kArrived) & kCount) + arrived * mine.total;
+        const bool ends = here > 0 && here == all;
+        const std::uint64_t phase = (seen / kPhase + (ends ? 1 : 0)) * kPhase;  // wraps with the word
+        next = phase + (ends ? 0 : here * kArrived) + all * kMember;
+      } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [meet]
+    }
+    crew.sync();
+  }
+
+  /// Hands in a word, waits for the others and returns everyone's.
+  ESKER_HD const typename State::Entry* hand_in(std::uint64_t word, bool active) {
+    read_phase_ = phase();
+    typename State::Entry* entries = state_.entries[read_phase_ % 2];
+    entries[index()] = {word, read_phase_ + 1, active ? 1u : 0u};
+    wait();
+    return entries;
+  }
+  template <class Visit>
+  ESKER_HD void for_each_active(std::uint64_t word, bool active, Visit visit) {
+    const typename State::Entry* entries = hand_in(word, active);
+    for (std::uint32_t lane = 0; lane < size(); ++lane) {
+      const typename State::Entry& entry = entries[lane];
+      if (entry.written == read_phase_ + 1 && entry.active != 0) visit(lane, entry.word);
+    }
+  }
+
+  GroupLane& lane_;
+  State& state_;
+  std::uint32_t read_phase_ = 0;
+};
+
+}  // namespace esker

@@ -1,0 +1,67 @@
+// A lane's place in a launch.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/platform.hpp>
+
+#if defined(ESKER_ON_CPU)
+#include <sched.h>
+#endif
+
+namespace esker {
+
+/// How many lanes a kernel has and how they are cut into groups and waves.
+struct LaunchShape {
+  std::uint64_t lanes = 0;
+  std::uint32_t group_lanes = 256;
+  std::uint32_t wave_lanes = 32;  // CPU back end only: hardware has its own, 32 or 64
+
+  ESKER_HD constexpr std::uint64_t groups() const { return (lanes + group_lanes - 1) / group_lanes; }
+  /// Lanes that group `group` has: the last one of a launch may be short.
+  ESKER_HD constexpr std::uint32_t lanes_of(std::uint64_t group) const {
+    const std::uint64_t left = lanes - group * group_lanes;
+    return left < group_lanes ? static_cast<std::uint32_t>(left) : group_lanes;
+  }
+};
+
+/// A few integers: on the CPU's plain loop the compiler keeps them in registers.
+class Lane {
+ public:
+  ESKER_HD constexpr Lane(const LaunchShape& shape, std::uint64_t group, std::uint32_t lane,
+                          std::uint32_t group_lanes)
+      : global_id_{group * shape.group_lanes + lane},
+        group_id_{group},
+        lanes_{shape.lanes},
+        lane_{lane},
+        group_lanes_{group_lanes} {}
+
+  ESKER_HD constexpr std::uint64_t global_id() const { return global_id_; }
+  ESKER_HD constexpr std::uint64_t group_id() const { return group_id_; }
+  /// Lanes in the whole launch.
+  ESKER_HD constexpr std::uint64_t lanes() const { return lanes_; }
+  /// Position in the group, < group_lanes().
+  ESKER_HD constexpr std::uint32_t lane() const { return lane_; }
+  /// Lanes that this group was started with.
+  ESKER_HD constexpr std::uint32_t group_lanes() const { return group_lanes_; }
+
+  /// Gives way once, while the lane waits for something outside its group. The caller escalates.
+  ESKER_HD void yield() const {
+#if defined(ESKER_ON_CUDA)
+    __nanosleep(100);
+#elif defined(ESKER_ON_HIP)
+    __builtin_amdgcn_s_sleep(2);
+#else
+    sched_yield();
+#endif
+  }
+
+ private:
+  std::uint64_t global_id_;
+  std::uint64_t group_id_;
+  std::uint64_t lanes_;
+  std::uint32_t lane_;
+  std::uint32_t group_lanes_;
+};
+
+}  // namespace esker

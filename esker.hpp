@@ -1,0 +1,4 @@
+// Everything a program that uses Esker includes.
+#pragma once
+
+#include <esker/runtime/runtime.hpp>

@@ -1,0 +1,50 @@
+// Stage 4 on the host: messages become loads, stores and handler calls on the heap.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <esker/aggregator/wire.hpp>
+#include <esker/net/handler.hpp>
+
+namespace esker {
+
+/// Unit of ownership on the heap: everything in one granule is applied by one thread, one message at a
+/// time. A handler owns the granule of its target.
+inline constexpr std::uint64_t kGranuleBytes = 4096;
+
+/// Applies messages whose granule belongs to slice `slice` of `slices`.
+///
+/// Contract. One thread. Frames have passed wire::find_defect().
+/// Ordering. Words are read and written by relaxed atomics, since lanes may look at them meanwhile;
+///           nothing is a locked read-modify-write, since nobody else writes the granule.
+/// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
+///           Error{kHandler}: a handler threw. Messages before the bad one have been applied.
+class Applier {
+ public:
+  Applier(const HandlerTable& handlers, std::uint32_t slice, std::uint32_t slices)
+      : handlers_{handlers}, slice_{slice}, slices_{slices} {}
+
+  /// `context` sends for handlers; its heap is the heap of this moment.
+  void apply(const wire::FrameHeader& header, const std::byte* frame, HandlerContext& context);
+
+  std::uint64_t applied() const { return applied_.load(std::memory_order_acquire); }
+  /// The handler that runs just now, for reports; null: none.
+  const HandlerTable::Entry* was_running() const { return running_.load(std::memory_order_relaxed); }
+  std::uint64_t sent_by_handlers() const { return sent_.load(std::memory_order_acquire); }
+
+ private:
+  std::uint32_t apply_run(const wire::Run& run, HandlerContext& context);
+  std::uint32_t call_handler(const wire::Run& run, HandlerContext& context);
+
+  const HandlerTable& handlers_;
+  const std::uint32_t slice_;
+  const std::uint32_t slices_;
+  // Written by this thread. `sent` grows before `applied` does for the message whose handler sent, so a
+  // reader of applied, then sent, never misses a message (docs/contracts/ordering.md).
+  std::atomic<std::uint64_t> applied_{0};
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<const HandlerTable::Entry*> running_{nullptr};
+};
+
+}  // namespace esker

@@ -1,0 +1,122 @@
+// The helpers' loop.
+#include <esker/net/apply_pool.hpp>
+
+namespace esker {
+namespace {
+constexpr std::chrono::microseconds kLongestNap{1000};
+}
+
+ApplyWorker::ApplyWorker(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice,
+                         std::uint32_t slices, BufferSink& sink)
+    : settings_{settings},
+      pool_{settings.buffer_bytes, settings.buffers},
+      outbox_{settings.pe, settings.n_destinations, pool_, OnExhausted::kGrow, sink},
+      applier_{handlers, slice, slices} {}
+
+void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap) {
+  HandlerContext context(heap, settings_.pe, settings_.n_pes, outbox_);
+  applier_.apply(header, frame, context);
+  was_open_.store(outbox_.open_buffers(), std::memory_order_release);
+}
+
+bool ApplyWorker::close_outbox(bool all) {
+  if (outbox_.empty()) return false;
+  bool closed = true;
+  if (all) {
+    outbox_.close_all();
+  } else {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    closed = outbox_.close_stale({false, now}, settings_.timeout, std::chrono::nanoseconds::max());
+  }
+  was_open_.store(outbox_.open_buffers(), std::memory_order_release);
+  return closed;
+}
+
+ApplyPool::ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, const HandlerTable& handlers,
+                     std::byte* heap_base, BufferSink& sink, OnError on_error)
+    : heap_base_{heap_base}, on_error_{std::move(on_error)} {
+  for (std::uint32_t i = 0; i < helpers; ++i) {
+    all_.push_back(std::make_unique<Helper>(settings, handlers, i, helpers, sink));
+  }
+  for (const auto& helper : all_) threads_.emplace_back([this, &helper = *helper] { run(helper); });
+}
+
+ApplyPool::~ApplyPool() {
+  stopping_.store(true, std::memory_order_release);
+  for (const auto& helper : all_) helper->bell.ring();
+}
+
+bool ApplyPool::try_submit(ApplyJob& job) {
+  for (const auto& helper : all_) {
+    if (helper->queued.load(std::memory_order_acquire) == kQueuedJobs) return false;
+  }
+  job.left.store(helpers(), std::memory_order_relaxed);
+  for (const auto& helper : all_) {
+    helper->queued.fetch_add(1, std::memory_order_relaxed);
+    helper->jobs.try_push(&job);
+    helper->bell.ring();
+  }
+  return true;
+}
+
+void ApplyPool::run(Helper& helper) {
+  Backoff backoff{kLongestNap};
+  while (!stopping_.load(std::memory_order_acquire)) {
+    ApplyJob* job = nullptr;
+    if (helper.jobs.try_pop(job)) {
+      if (!failed_.load(std::memory_order_acquire)) {
+        try {
+          helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
+        } catch (const Error& error) {
+          failed_.store(true, std::memory_order_release);
+          on_error_(error);
+        }
+      }
+      job->left.fetch_sub(1, std::memory_order_acq_rel);  // [job]
+      helper.queued.fetch_sub(1, std::memory_order_release);
+      backoff.reset();
+    } else if (helper.worker.close_outbox(flushing_.load(std::memory_order_acquire))) {
+      backoff.reset();
+    } else {
+      backoff.wait(helper.bell, [&] {
+        return stopping_.load(std::memory_order_acquire) || !helper.jobs.was_empty() ||
+               (flushing_.load(std::memory_order_acquire) && !helper.worker.outbox_empty());
+      });
+    }
+  }
+}
+
+void ApplyPool::set_flushing(bool flushing) {
+  flushing_.store(flushing, std::memory_order_release);
+  if (flushing) {
+    for (const auto& helper : all_) helper->bell.ring();
+  }
+}
+
+bool ApplyPool::outboxes_empty() const {
+  for (const auto& helper : all_) {
+    if (!helper->worker.outbox_empty()) return false;
+  }
+  return true;
+}
+
+std::uint64_t ApplyPool::applied() const {
+  std::uint64_t sum = 0;
+  for (const auto& helper : all_) sum += helper->worker.applier().applied();
+  return sum;
+}
+
+std::uint64_t ApplyPool::sent_by_handlers() const {
+  std::uint64_t sum = 0;
+  for (const auto& helper : all_) sum += helper->worker.applier().sent_by_handlers();
+  return sum;
+}
+
+std::string ApplyPool::was_in_handler() const {
+  for (const auto& helper : all_) {
+    if (const auto* entry = helper->worker.applier().was_running(); entry != nullptr) return entry->name;
+  }
+  return {};
+}
+
+}  // namespace esker

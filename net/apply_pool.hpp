@@ -1,0 +1,104 @@
+// Helpers of the network thread: each applies the messages of its own slice of the heap.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <esker/aggregator/buffer.hpp>
+#include <esker/aggregator/node_buffers.hpp>
+#include <esker/net/apply.hpp>
+#include <esker/net/failure.hpp>
+#include <esker/queue/spsc_queue.hpp>
+#include <esker/queue/waiting.hpp>
+
+namespace esker {
+
+/// A frame that helpers apply. Done when every helper has been through it.
+struct ApplyJob {
+  wire::FrameHeader header;
+  const std::byte* frame;
+  std::uint64_t heap_bytes;
+  std::atomic<std::uint32_t> left;  // helpers that have not finished; [job] release / acquire
+};
+
+struct ApplierSettings {
+  std::uint32_t pe;
+  std::uint32_t n_destinations;
+  std::uint32_t n_pes;
+  std::uint32_t buffer_bytes;
+  std::uint32_t buffers;  // in each applier's pool for messages of handlers
+  std::chrono::nanoseconds timeout;
+};
+
+/// One applier with what its handlers send through.
+class ApplyWorker {
+ public:
+  ApplyWorker(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice,
+              std::uint32_t slices, BufferSink& sink);
+
+  void apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap);
+  /// Closes what handlers have sent: all of it, or what is past its time-out. True if there was some.
+  bool close_outbox(bool all);
+  bool outbox_empty() const { return was_open_.load(std::memory_order_acquire) == 0; }
+  const Applier& applier() const { return applier_; }
+
+ private:
+  const ApplierSettings settings_;
+  BufferPool pool_;
+  NodeBuffers outbox_;
+  Applier applier_;
+  std::atomic<std::uint32_t> was_open_{0};
+};
+
+/// Helper threads, none or more.
+///
+/// Contract. submit() by the network's owner, in order; a job stays valid until its `left` is 0.
+/// Errors.   What a helper throws goes to `on_error`; it then passes over every later job.
+class ApplyPool {
+ public:
+  using OnError = std::function<void(const Error&)>;
+
+  ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, const HandlerTable& handlers,
+            std::byte* heap_base, BufferSink& sink, OnError on_error);
+  ~ApplyPool();
+  ApplyPool(const ApplyPool&) = delete;
+  ApplyPool& operator=(const ApplyPool&) = delete;
+
+  std::uint32_t helpers() const { return static_cast<std::uint32_t>(all_.size()); }
+  /// False: a helper's queue is full, and no helper has got the job.
+  bool try_submit(ApplyJob& job);
+  /// While set, helpers close their outboxes as soon as they have nothing to apply.
+  void set_flushing(bool flushing);
+  bool outboxes_empty() const;
+  std::uint64_t applied() const;
+  std::uint64_t sent_by_handlers() const;
+  std::string was_in_handler() const;
+
+ private:
+  struct Helper {
+    Helper(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice, std::uint32_t n,
+           BufferSink& sink)
+        : worker{settings, handlers, slice, n, sink} {}
+    ApplyWorker worker;
+    SpscQueue<ApplyJob*> jobs{kQueuedJobs};
+    std::atomic<std::uint32_t> queued{0};
+    Doorbell bell;
+  };
+  static constexpr std::uint32_t kQueuedJobs = 64;
+
+  void run(Helper& helper);
+
+  std::byte* const heap_base_;
+  const OnError on_error_;
+  std::vector<std::unique_ptr<Helper>> all_;
+  std::atomic<bool> flushing_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stopping_{false};
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace esker

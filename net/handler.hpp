@@ -1,0 +1,101 @@
+// Active-message handlers, and what a running handler may do.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <esker/aggregator/command.hpp>
+#include <esker/aggregator/node_buffers.hpp>
+#include <esker/aggregator/wire.hpp>
+
+namespace esker {
+
+/// A PE's part of the symmetric heap, as messages see it: offsets below `bytes` have memory.
+struct HeapView {
+  std::byte* base = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// What a handler gets first. It sends like a lane does: shmem_put(context, ...) and the rest.
+///
+/// Contract. Valid during the call. Sending never blocks and never fails for want of space: what the
+///           network has not yet taken waits in memory (docs/contracts/progress.md).
+class HandlerContext {
+ public:
+  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
+      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{outbox} {}
+
+  std::uint32_t pe() const { return pe_; }
+  std::uint32_t n_pes() const { return n_pes_; }
+  /// The PE whose message is being handled.
+  std::uint32_t source() const { return source_; }
+
+  // For shmem.hpp.
+  HeapView heap() const { return heap_; }
+  std::string where() const { return "in a handler"; }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    ++sent_;
+    outbox_.append({command.word(), Words, 1, 1, words}, 0);
+  }
+
+  // For the applier.
+  void set_source(std::uint32_t source) { source_ = source; }
+  std::uint64_t take_sent() { return std::exchange(sent_, 0); }
+
+ private:
+  HeapView heap_;
+  std::uint32_t pe_;
+  std::uint32_t n_pes_;
+  std::uint32_t source_ = 0;
+  NodeBuffers& outbox_;
+  std::uint64_t sent_ = 0;
+};
+
+/// The handlers of this PE; index i + 1 stands in the command.
+///
+/// Contract. add() before messages for the handler can arrive: registration is collective and ends in a
+///           barrier. At most kMaxHandlers.
+class HandlerTable final : public wire::HandlerWords {
+ public:
+  static constexpr std::uint32_t kMaxHandlers = 1024;
+
+  struct Entry {
+    std::string name;
+    std::uint32_t words;  // of a message: the address word and the arguments
+    std::uint32_t target_bytes;
+    std::uint32_t target_alignment;
+    std::function<void(HandlerContext&, void* target, const void* arguments)> call;
+  };
+
+  HandlerTable() { entries_.reserve(kMaxHandlers); }
+
+  /// Returns the handler's index; kMaxHandlers + 1 if the table is full.
+  std::uint32_t add(Entry entry) {
+    const auto count = count_.load(std::memory_order_relaxed);
+    if (count == kMaxHandlers) return kMaxHandlers + 1;
+    entries_.push_back(std::move(entry));
+    count_.store(count + 1, std::memory_order_release);  // [entry]
+    return count + 1;
+  }
+  /// Null: no such handler. Any thread.
+  const Entry* find(std::uint16_t handler) const {
+    const auto count = count_.load(std::memory_order_acquire);  // [entry]
+    return handler >= 1 && handler <= count ? entries_.data() + (handler - 1) : nullptr;
+  }
+  std::uint32_t words_of_handler(std::uint16_t handler) const override {
+    const Entry* entry = find(handler);
+    return entry == nullptr ? 0 : entry->words;
+  }
+
+ private:
+  std::vector<Entry> entries_;  // reserved in full: an entry never moves
+  std::atomic<std::uint32_t> count_{0};
+};
+
+}  // namespace esker

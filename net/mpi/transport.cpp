@@ -1,0 +1,291 @@
+// Non-blocking synchronous sends, posted receives, and one gather at a time.
+#include <esker/net/mpi/transport.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <new>
+#include <sstream>
+
+#include <esker/device/error.hpp>
+
+namespace esker::mpi {
+namespace {
+
+constexpr int kTag = 1;
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(Error::Kind::kNetwork, fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
+}
+
+/// Start of a process in clock ticks since boot, and its state; both 0 if there is no such process.
+struct ProcessStatus {
+  char state = 0;
+  std::uint64_t started = 0;
+};
+
+ProcessStatus read_status(std::int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return {};
+  // The command in parentheses may hold anything, a ')' too: fields are counted behind the last one.
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  ProcessStatus status;
+  fields >> status.state;
+  std::string skipped;
+  for (int i = 0; i < 18; ++i) fields >> skipped;
+  fields >> status.started;
+  return status;
+}
+
+/// What tells PEs that share a host, and a view of its processes, from those that do not.
+std::uint64_t host_identity() {
+  char text[512] = {};
+  gethostname(text, 256);
+  std::string identity = text;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  if (std::getline(boot, line)) identity += line;
+  const ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+  if (length > 0) identity.append(text, static_cast<std::size_t>(length));
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+struct Peer {
+  std::uint64_t host;
+  std::int64_t pid;
+  std::uint64_t started;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(TransportLimits limits) : limits_{limits} {
+    int initialised = 0;
+    MPI_Initialized(&initialised);
+    if (initialised == 0) {
+      int provided = 0;
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+      finalise_ = true;
+      if (provided < MPI_THREAD_FUNNELED) {
+        throw Error(Error::Kind::kNetwork, "this MPI library offers no MPI_THREAD_FUNNELED, which Esker needs");
+      }
+    }
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    int value = 0;
+    check(MPI_Comm_rank(comm_, &value), "MPI_Comm_rank");
+    pe_ = static_cast<std::uint32_t>(value);
+    check(MPI_Comm_size(comm_, &value), "MPI_Comm_size");
+    n_pes_ = static_cast<std::uint32_t>(value);
+    meet_peers();
+    gathered_.resize(n_pes_);
+    for (std::uint32_t i = 0; i < limits_.receives; ++i) {
+      receives_.emplace_back(limits_.frame_bytes);
+      requests_.push_back(MPI_REQUEST_NULL);
+      post(i);
+    }
+    indices_.resize(limits_.receives);
+    statuses_.resize(limits_.receives);
+  }
+
+  std::uint32_t pe() const override { return pe_; }
+  std::uint32_t n_pes() const override { return n_pes_; }
+  std::uint32_t pes_on_host() const override {
+    std::uint32_t count = 0;
+    for (const Peer& peer : peers_) count += peer.host == peers_[pe_].host;
+    return count;
+  }
+
+  std::string name() const override {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    const std::string_view version(text, static_cast<std::size_t>(length));
+    return fmt::format("mpi ({})", version.substr(0, version.find_first_of(",\n")));
+  }
+
+  bool try_send(std::uint32_t pe, std::span<const std::byte> bytes, void* token) override {
+    sends_.push_back(MPI_REQUEST_NULL);
+    // Synchronous: a small frame would otherwise count as sent while it piles up unreceived at its
+    // receiver, and nothing would bound how many do.
+    check(MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(pe), kTag, comm_,
+                     &sends_.back()),
+          "MPI_Issend");
+    tokens_.push_back(token);
+    return true;
+  }
+
+  void poll_sent(std::vector<void*>& tokens) override {
+    if (sends_.empty()) return;
+    sent_indices_.resize(sends_.size());
+    int done = 0;
+    check(MPI_Testsome(static_cast<int>(sends_.size()), sends_.data(), &done, sent_indices_.data(),
+                       MPI_STATUSES_IGNORE),
+          "MPI_Testsome");
+    if (done <= 0) return;
+    for (int i = 0; i < done; ++i) {
+      void*& token = tokens_[static_cast<std::size_t>(sent_indices_[static_cast<std::size_t>(i)])];
+      tokens.push_back(token);
+      token = nullptr;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < sends_.size(); ++i) {
+      if (tokens_[i] == nullptr) continue;
+      sends_[kept] = sends_[i];
+      tokens_[kept++] = tokens_[i];
+    }
+    sends_.resize(kept);
+    tokens_.resize(kept);
+  }
+
+  std::optional<Frame> try_receive() override {
+    if (ready_.empty()) {
+      int done = 0;
+      const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
+                                    indices_.data(), statuses_.data());
+      if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check(code, "MPI_Testsome");
+      for (int i = 0; i < done; ++i) {  // MPI_UNDEFINED, no active request, is negative
+        const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+        if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
+          check(status.MPI_ERROR, fmt::format("receiving from PE {}", status.MPI_SOURCE).c_str());
+        }
+        int bytes = 0;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        const auto slot = static_cast<std::uint32_t>(indices_[static_cast<std::size_t>(i)]);
+        ready_.push_back({{receives_[slot].bytes.get(), static_cast<std::size_t>(bytes)}, slot});
+      }
+      if (ready_.empty()) return std::nullopt;
+    }
+    const Frame frame = ready_.front();
+    ready_.pop_front();
+    return frame;
+  }
+
+  void release(const Frame& frame) override { post(frame.slot); }
+
+  void begin_gather(const GatherBlock& mine) override {
+    mine_ = mine;
+    check(MPI_Iallgather(&mine_, sizeof mine_, MPI_BYTE, gathered_.data(), sizeof mine_, MPI_BYTE, comm_, &gather_),
+          "MPI_Iallgather");
+  }
+
+  bool test_gather(std::span<GatherBlock> all) override {
+    int done = 0;
+    check(MPI_Test(&gather_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done == 0) return false;
+    std::copy(gathered_.begin(), gathered_.end(), all.begin());
+    return true;
+  }
+
+  std::string find_dead_peer() override {
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      const Peer& peer = peers_[pe];
+      if (pe == pe_ || peer.host != peers_[pe_].host) continue;
+      const ProcessStatus status = read_status(peer.pid);
+      if (status.started != peer.started || status.state == 'Z' || status.state == 'X') {
+        return fmt::format("PE {} (process {}) has died", pe, peer.pid);
+      }
+    }
+    return {};
+  }
+
+  void close(bool orderly) override {
+    if (!orderly) return;
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      check(MPI_Cancel(&request), "MPI_Cancel");
+      check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+    }
+    check(MPI_Comm_free(&comm_), "MPI_Comm_free");
+    if (finalise_) check(MPI_Finalize(), "MPI_Finalize");
+  }
+
+  [[noreturn]] void abort(int status) override {
+    std::fflush(nullptr);
+    MPI_Abort(comm_, status);
+    std::_Exit(status);
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{128}); }
+  };
+  struct Receive {
+    explicit Receive(std::size_t size) : bytes{new(std::align_val_t{128}) std::byte[size]} {}
+    std::unique_ptr<std::byte[], Free> bytes;
+  };
+
+  void post(std::uint32_t slot) {
+    check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE, MPI_ANY_SOURCE,
+                    kTag, comm_, &requests_[slot]),
+          "MPI_Irecv");
+  }
+
+  void meet_peers() {
+    const Peer mine{host_identity(), getpid(), read_status(getpid()).started};
+    peers_.resize(n_pes_);
+    check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, peers_.data(), sizeof mine, MPI_BYTE, comm_),
+          "MPI_Allgather");
+  }
+
+  const TransportLimits limits_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  bool finalise_ = false;
+  std::uint32_t pe_ = 0;
+  std::uint32_t n_pes_ = 0;
+  std::vector<Peer> peers_;
+
+  std::vector<MPI_Request> sends_;  // sends_[i] belongs to tokens_[i]
+  std::vector<void*> tokens_;
+  std::vector<int> sent_indices_;
+
+  std::vector<Receive> receives_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+  std::deque<Frame> ready_;
+
+  GatherBlock mine_;
+  std::vector<GatherBlock> gathered_;
+  MPI_Request gather_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace
+
+Ownership find_ownership() {
+  int value = 0;
+  MPI_Finalized(&value);
+  if (value != 0) throw Error(Error::Kind::kNetwork, "MPI has been finalised; Esker cannot start after that");
+  MPI_Initialized(&value);
+  if (value == 0) return Ownership::kOwnThread;
+  MPI_Query_thread(&value);
+  return value == MPI_THREAD_MULTIPLE ? Ownership::kOwnThread : Ownership::kCaller;
+}
+
+bool is_initialised() {
+  int value = 0;
+  MPI_Initialized(&value);
+  return value != 0;
+}
+
+bool started_by_launcher() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<Transport> connect(TransportLimits limits) { return std::make_unique<MpiTransport>(limits); }
+
+}  // namespace esker::mpi

@@ -1,0 +1,208 @@
+// Stage 3: ships closed buffers, receives, has them applied, and serves the user's collective calls.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <esker/aggregator/aggregator.hpp>
+#include <esker/aggregator/node_buffers.hpp>
+#include <esker/net/apply_pool.hpp>
+#include <esker/net/failure.hpp>
+#include <esker/net/transport.hpp>
+#include <esker/queue/mpmc_queue.hpp>
+#include <esker/queue/waiting.hpp>
+
+namespace esker {
+
+/// What the user's thread asks of the network's owner. One at a time.
+struct NetworkRequest {
+  enum class Kind {
+    kGather,   // `mine` to everybody's `all`
+    kQuiet,    // every message that this PE has sent is applied
+    kBarrier,  // every message that any PE has sent is applied, those of handlers too
+  };
+  Kind kind;
+  const char* call;  // the user's, for reports
+  GatherBlock mine;  // kBarrier and kGather: collective and sequence set
+  std::uint64_t flush_epoch = 0;  // kQuiet and kBarrier
+  std::vector<GatherBlock> all;   // result of kGather, one a PE
+  std::atomic<bool> done{false};  // [done] release by the owner / acquire by the user's thread
+};
+
+struct NetworkSettings {
+  std::uint32_t destinations;  // n_pes; more in the one-node projection, where all of them are this PE
+  std::uint32_t submit_capacity;  // buffers that can be closed and not yet taken
+  std::uint32_t buffer_bytes;
+  std::uint32_t apply_helpers;
+  std::chrono::nanoseconds aggregation_timeout;
+  std::uint64_t grown_limit_bytes;  // handlers' messages that the network has not taken: more is an error
+};
+
+/// For one peer; read by anyone, for statistics and the hang report.
+struct PeerCounters {
+  std::atomic<std::uint64_t> messages_sent{0};
+  std::atomic<std::uint64_t> buffers_sent{0};
+  std::atomic<std::uint64_t> messages_received{0};
+  std::atomic<std::uint64_t> buffers_received{0};
+  std::atomic<std::uint64_t> buffers_applied{0};
+};
+
+/// The network engine of one PE.
+///
+/// Contract. One thread, the owner, calls progress() and nothing else is needed for messages to move.
+///           submit(), post() and the counters are for any thread. Each submitted buffer is applied
+///           exactly once at its destination, then given back to its pool.
+/// Progress. progress() never waits. It refuses no buffer: pools bound how many there are.
+/// Errors.   Kept in Failure and told to every PE; from then on nothing is applied or shipped.
+class Network final : public BufferSink {
+ public:
+  using OnHangReport = std::function<void(std::uint32_t from_pe, std::uint64_t sent_by_it)>;
+
+  Network(const NetworkSettings& settings, Transport& transport, const HandlerTable& handlers,
+          std::byte* heap_base, const std::atomic<std::uint64_t>& heap_bytes, Failure& failure,
+          Doorbell& user_bell);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  void set_aggregators(Aggregators* aggregators) { aggregators_ = aggregators; }
+  /// Lanes' messages so far; part of termination detection.
+  void set_published(const std::atomic<std::uint64_t>* published) { published_ = published; }
+  void set_on_hang_report(OnHangReport call) { on_hang_report_ = std::move(call); }
+
+  // Any thread.
+  void submit(Buffer* buffer) override;
+  void post(NetworkRequest* request);
+  /// Handlers outrun the network: lanes should hold back.
+  bool was_congested() const {
+    return grown_live_.load(std::memory_order_relaxed) > settings_.grown_limit_bytes / 4;
+  }
+  Doorbell& bell() { return bell_; }
+  bool has_news() const;
+
+  // Owner.
+  bool progress();
+  /// Tells every PE that this one has failed; progress() ships it.
+  void tell_failure();
+  void broadcast_hang_report();
+  bool nothing_under_way() const { return in_flight_ == 0 && queued_ == 0; }
+  Transport& transport() { return transport_; }
+
+  // Counters: any thread.
+  const PeerCounters& peer(std::uint32_t pe) const { return peers_[pe]; }
+  std::uint64_t applied() const;
+  std::uint64_t sent_by_handlers() const;
+  std::uint64_t bytes_shipped() const { return bytes_shipped_.load(std::memory_order_relaxed); }
+  std::uint64_t buffers_shipped() const { return buffers_shipped_.load(std::memory_order_relaxed); }
+  std::uint64_t messages_local() const { return messages_local_.load(std::memory_order_relaxed); }
+  std::uint64_t messages_remote() const { return messages_remote_.load(std::memory_order_relaxed); }
+  std::uint64_t grown_peak_bytes() const { return grown_peak_.load(std::memory_order_relaxed); }
+  /// Messages under the look-ahead bound that have left this PE's hands: applied here, or taken there.
+  std::uint64_t departed() const { return departed_.load(std::memory_order_acquire); }
+  /// What the owner is busy with in the user's call, for reports.
+  std::string was_waiting_for() const;
+  /// Name of a handler that runs just now; empty: none.
+  std::string was_in_handler() const;
+
+ private:
+  // Frames of one source arrive out of order and with helpers finish so: `prefix` of them are applied.
+  struct Sequence {
+    std::uint64_t prefix = 0;
+    std::set<std::uint64_t> beyond;
+    void add(std::uint64_t n);
+  };
+  struct Job {
+    ApplyJob job;
+    Buffer* buffer;  // local, or null: `frame` is the transport's
+    Frame frame;
+    bool handed_out = false;
+  };
+  struct QuietState {
+    bool requested = false;
+    std::vector<std::uint64_t> target;
+    std::uint32_t missing = 0;
+  };
+  enum class BarrierStep { kFlush, kDrain, kGather };
+
+  bool take_submitted();
+  void route(Buffer* buffer);
+  bool ship_queued();
+  bool collect_sent();
+  bool receive();
+  bool apply_some();
+  void apply(const wire::FrameHeader& header, const std::byte* bytes, Buffer* buffer, const Frame& frame);
+  void finish(const wire::FrameHeader& header, Buffer* buffer, const Frame& frame);
+  void control(const wire::FrameHeader& header, const Frame& frame);
+  void send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
+  bool answer_quiet();
+  bool serve();
+  bool serve_quiet();
+  bool serve_barrier();
+  void complete();
+  void give_back(Buffer* buffer);
+  bool locally_idle() const;
+  void fail(const Error& error);
+
+  const NetworkSettings settings_;
+  Transport& transport_;
+  const HandlerTable& handlers_;
+  std::byte* const heap_base_;
+  const std::atomic<std::uint64_t>& heap_bytes_;
+  Failure& failure_;
+  Doorbell& user_bell_;
+  Aggregators* aggregators_ = nullptr;
+  const std::atomic<std::uint64_t>* published_ = nullptr;
+  OnHangReport on_hang_report_;
+  Doorbell bell_;
+  const bool projecting_;
+
+  MpmcQueue<Buffer*> submitted_;
+  std::mutex overflow_mutex_;
+  std::deque<Buffer*> overflow_;  // guarded by overflow_mutex_: grown buffers beyond the queue
+  std::atomic<std::uint32_t> overflowed_{0};
+
+  // Owner's from here.
+  std::vector<std::deque<Buffer*>> to_ship_;
+  std::uint32_t queued_ = 0;     // in to_ship_
+  std::uint32_t in_flight_ = 0;  // sends that the transport has not finished
+  std::deque<Buffer*> to_apply_;  // local buffers
+  std::deque<std::unique_ptr<Job>> jobs_;  // handed to helpers, oldest first
+  std::vector<void*> tokens_;
+  std::vector<std::uint64_t> last_sequence_;  // of buffers to each PE
+  std::vector<Sequence> applied_from_;
+  std::vector<std::uint64_t> quiet_wanted_;  // by each PE: 0, or up to where it wants to know
+  std::vector<std::uint64_t> quiet_known_;   // of mine, applied at each PE
+  std::uint32_t given_back_ = 0;             // since the aggregators were last woken
+  bool told_failure_ = false;
+  ApplyWorker inline_worker_;  // where there are no helpers
+  ApplyPool helpers_;
+  NetworkRequest* active_ = nullptr;
+  QuietState quiet_;
+  BarrierStep barrier_step_ = BarrierStep::kFlush;
+  std::uint64_t barrier_sums_[2] = {0, 0};
+  bool barrier_seen_equal_ = false;
+  std::uint32_t barrier_rounds_ = 0;
+  std::chrono::steady_clock::time_point next_round_;
+  std::vector<GatherBlock> blocks_;
+
+  std::atomic<NetworkRequest*> posted_{nullptr};  // [request] release by post() / acquire by the owner
+  std::deque<PeerCounters> peers_;
+  std::atomic<std::uint64_t> bytes_shipped_{0};
+  std::atomic<std::uint64_t> buffers_shipped_{0};
+  std::atomic<std::uint64_t> messages_local_{0};
+  std::atomic<std::uint64_t> messages_remote_{0};
+  std::atomic<std::uint64_t> departed_{0};
+  std::atomic<std::uint64_t> grown_live_{0};
+  std::atomic<std::uint64_t> grown_peak_{0};
+  std::atomic<const char*> doing_{""};
+};
+
+}  // namespace esker

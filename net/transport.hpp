@@ -1,0 +1,76 @@
+// What a transport does for the network's owner: move frames, gather small blocks, say who died.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace esker {
+
+/// What each PE contributes to a gather. Every collective of the runtime is made of these, all of one
+/// size, so that PEs that call different collectives meet in one and find out.
+struct GatherBlock {
+  std::uint32_t collective = 0;  // which call this is
+  std::uint32_t sequence = 0;    // how many collectives this PE has made
+  std::array<std::uint64_t, 6> values{};
+};
+static_assert(sizeof(GatherBlock) == 56);
+
+/// A frame that arrived. The bytes stay valid until release().
+struct Frame {
+  std::span<const std::byte> bytes;  // aligned to 8
+  std::uint32_t slot = 0;            // the transport's
+};
+
+/// State    open -> closed. A transport is open once constructed.
+/// Contract One thread, the network's owner, makes every call. Frames between one pair of PEs may
+///          overtake each other. A frame handed to try_send() arrives once, unless a PE dies.
+/// Progress No call waits, except close(), whose wait is bounded.
+/// Errors   Error{kNetwork} from any call.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual std::uint32_t pe() const = 0;
+  virtual std::uint32_t n_pes() const = 0;
+  /// PEs that share this PE's memory, itself included.
+  virtual std::uint32_t pes_on_host() const = 0;
+  /// For esker-info and the start-up line, for example "mpi (Open MPI 4.1.4)".
+  virtual std::string name() const = 0;
+
+  /// Starts sending; `bytes` stay untouched until poll_sent() gives `token` back. False: not now.
+  virtual bool try_send(std::uint32_t pe, std::span<const std::byte> bytes, void* token) = 0;
+  /// Appends the tokens of finished sends. A send is finished only when its receiver has taken it, so
+  /// what a PE has under way bounds what its receivers must hold.
+  virtual void poll_sent(std::vector<void*>& tokens) = 0;
+
+  virtual std::optional<Frame> try_receive() = 0;
+  virtual void release(const Frame& frame) = 0;
+
+  /// Starts the one gather that may be under way. Collective.
+  virtual void begin_gather(const GatherBlock& mine) = 0;
+  /// True once `all`, one block a PE, is complete.
+  virtual bool test_gather(std::span<GatherBlock> all) = 0;
+
+  /// The reason if a peer is known to have died, else empty.
+  virtual std::string find_dead_peer() = 0;
+
+  /// Collective; ends use. `orderly`: every PE arrives here with nothing under way. Otherwise the
+  /// transport leaves without its peers, who find out by find_dead_peer() or from the launcher.
+  virtual void close(bool orderly) = 0;
+
+  /// Ends the whole job at once with this exit status.
+  [[noreturn]] virtual void abort(int status) = 0;
+};
+
+/// Bytes of the largest frame a transport must carry, and how many it keeps ready to receive.
+struct TransportLimits {
+  std::size_t frame_bytes;
+  std::uint32_t receives;
+};
+
+}  // namespace esker

@@ -1,0 +1,95 @@
+// How host threads wait: from pause to yield to sleep, so that two PEs on two cores never burn one.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace esker {
+
+/// A place to sleep until somebody has news.
+///
+/// Contract. Whoever changes what a sleeper waits for calls ring() afterwards. Ringing costs one
+///           read-modify-write while nobody sleeps.
+/// Ordering. [bell] The change before ring() happens before the sleeper's check after prepare(), or
+///           ring() sees the sleeper and wakes it: both are read-modify-writes of one word.
+class Doorbell {
+ public:
+  void ring() {
+    if (sleepers_.fetch_add(0, std::memory_order_acq_rel) == 0) return;  // [bell]
+    const std::lock_guard lock(mutex_);
+    ++rings_;
+    rung_.notify_all();
+  }
+
+  /// Sleeps until ring(), `at_most` has passed or `ready()` holds.
+  template <class Ready>
+  void wait(std::chrono::microseconds at_most, Ready ready) {
+    sleepers_.fetch_add(1, std::memory_order_acq_rel);  // [bell]
+    if (!ready()) {
+      std::unique_lock lock(mutex_);
+      const std::uint64_t seen = rings_;
+      if (!ready()) rung_.wait_for(lock, at_most, [&] { return rings_ != seen; });
+    }
+    sleepers_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+ private:
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::mutex mutex_;
+  std::condition_variable rung_;
+  std::uint64_t rings_ = 0;  // guarded by mutex_
+};
+
+/// The escalation: a few pauses, a few yields, then naps on a doorbell that double up to a bound.
+class Backoff {
+ public:
+  explicit Backoff(std::chrono::microseconds longest_nap) : longest_{longest_nap} {}
+
+  /// Something moved: start again from the top.
+  void reset() {
+    idle_rounds_ = 0;
+    nap_ = kFirstNap;
+  }
+
+  /// Gives the core away for a moment. `ready` is checked once more before sleeping.
+  template <class Ready>
+  void wait(Doorbell& bell, Ready ready) {
+    if (idle_rounds_ < kPauses) {
+      ++idle_rounds_;
+      pause();
+    } else if (idle_rounds_ < kPauses + kYields) {
+      ++idle_rounds_;
+      sched_yield();
+    } else {
+      bell.wait(nap_, ready);
+      nap_ = std::min(2 * nap_, longest_);
+    }
+  }
+
+  bool napping() const { return idle_rounds_ == kPauses + kYields; }
+
+ private:
+  static constexpr std::uint32_t kPauses = 8;
+  static constexpr std::uint32_t kYields = 24;
+  static constexpr std::chrono::microseconds kFirstNap{50};
+
+  static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    sched_yield();
+#endif
+  }
+
+  std::chrono::microseconds longest_;
+  std::chrono::microseconds nap_ = kFirstNap;
+  std::uint32_t idle_rounds_ = 0;
+};
+
+}  // namespace esker

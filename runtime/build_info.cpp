@@ -1,0 +1,28 @@
+// What this library was built as; the ESKER_BUILT_* definitions come from runtime/CMakeLists.txt.
+#include <esker/runtime/build_info.hpp>
+
+#include <algorithm>
+
+namespace esker {
+
+bool BuildInfo::has_device(std::string_view name) const {
+  return std::find(devices.begin(), devices.end(), name) != devices.end();
+}
+
+bool BuildInfo::has_transport(std::string_view name) const {
+  return std::find(transports.begin(), transports.end(), name) != transports.end();
+}
+
+const BuildInfo& build_info() {
+  static const BuildInfo info = [] {
+    BuildInfo built{ESKER_BUILT_VERSION, ESKER_BUILT_COMMIT, {"cpu"}, {"loopback"}};
+    const std::string device = ESKER_BUILT_DEVICE;
+    if (device == "CUDA") built.devices.emplace_back("cuda");
+    if (device == "HIP") built.devices.emplace_back("hip");
+    if (ESKER_BUILT_MPI) built.transports.emplace_back("mpi");
+    return built;
+  }();
+  return info;
+}
+
+}  // namespace esker

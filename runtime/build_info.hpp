@@ -1,0 +1,22 @@
+// What this library was built as.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace esker {
+
+struct BuildInfo {
+  std::string version;
+  std::string commit;                   // at configure time; "unknown" outside a git checkout
+  std::vector<std::string> devices;     // as --device takes them; "cpu" is always one
+  std::vector<std::string> transports;  // as --transport takes them; "loopback" is always one
+
+  bool has_device(std::string_view name) const;
+  bool has_transport(std::string_view name) const;
+};
+
+const BuildInfo& build_info();
+
+}  // namespace esker

@@ -1,0 +1,131 @@
+// What a kernel needs of the runtime: where the heap is, who there is, and the way to the package queue.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <esker/aggregator/command.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/net/handler.hpp>
+#include <esker/queue/package_queue.hpp>
+
+namespace esker {
+
+/// How a host producer waits: it lends itself to aggregation and progress meanwhile. The runtime's.
+class ProducerServices {
+ public:
+  /// One step of aggregation or progress on the caller's thread. Throws Error if the runtime has failed.
+  virtual void help() = 0;
+  /// Until the slot of `ticket` is empty. Throws Error if the runtime has failed.
+  virtual void wait_empty(PackageQueue& queue, std::uint64_t ticket) = 0;
+  /// Until `messages` more may be pending; returns at once unless Config::pending_messages bounds them.
+  virtual void wait_pending(std::uint64_t messages) = 0;
+  /// A package of `count` messages is about to be published / has been.
+  virtual void will_publish(std::uint32_t count) = 0;
+  virtual void has_published() = 0;
+
+ protected:
+  ~ProducerServices() = default;
+};
+
+/// Trivially copyable; a kernel takes it by value. Valid while its Runtime lives.
+struct DeviceContext {
+  HeapView heap;
+  std::uint32_t pe = 0;
+  std::uint32_t n_pes = 1;  // destinations: more than there are PEs in the one-node projection
+  std::uint32_t most_columns = 0;  // messages a package may hold; 0: as many as fit
+  PackageQueue queue;
+  ProducerServices* services = nullptr;  // host only
+};
+
+/// The package queue as elections see it (concept Sink, device/election/sink.hpp).
+class PackageSink {
+ public:
+  explicit PackageSink(const DeviceContext& context) : context_{&context} {}
+
+  std::uint32_t columns(std::uint32_t words) const {
+    const std::uint32_t fit = context_->queue.columns(words);
+    return context_->most_columns == 0 || fit < context_->most_columns ? fit : context_->most_columns;
+  }
+  std::uint64_t reserve(std::uint32_t packages) {
+    if (context_->most_columns != 0) {
+      context_->services->wait_pending(std::uint64_t{packages} * context_->most_columns);
+    }
+    return queue().reserve(packages);
+  }
+  bool was_empty(std::uint64_t ticket) const { return queue().was_empty(ticket); }
+  /// One step of waiting: some aggregation or progress, then the other lanes of the group.
+  template <class L>
+  void pause(const L& lane) {
+    context_->services->help();
+    lane.yield();
+  }
+  /// For lanes that have no siblings on their thread.
+  void wait_empty(std::uint64_t ticket) {
+    if (!queue().was_empty(ticket)) context_->services->wait_empty(queue(), ticket);
+  }
+  std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
+    return context_->queue.row(ticket, words, r);
+  }
+  void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
+    context_->services->will_publish(count);
+    queue().publish(ticket, command, words, count);
+    context_->services->has_published();
+  }
+
+ private:
+  // A view: its methods change shared memory, not the view.
+  PackageQueue& queue() const { return const_cast<PackageQueue&>(context_->queue); }
+
+  const DeviceContext* context_;
+};
+
+/// The CPU's plain loop: one host thread's open packages. Lanes that run one after the other are the
+/// degenerate case of auto-grouping, so no counter is shared and a message costs a store and an add.
+///
+/// Contract. One thread. A package is staged here and takes a queue slot only when it is full or
+///           flush() comes, so no slot is held by a lane that computes (docs/decisions/0003).
+class Outbox {
+ public:
+  explicit Outbox(const DeviceContext& context) : sink_{context} {}
+
+  template <std::uint32_t Words>
+  void send(std::uint32_t command, const std::uint64_t (&words)[Words]) {
+    if (command != command_) [[unlikely]] switch_to(command, Words);
+    const std::uint32_t column = count_;
+    for (std::uint32_t r = 0; r < Words; ++r) payload_[std::size_t{r} * columns_ + column] = words[r];
+    if (++count_ == columns_) [[unlikely]] flush_open();
+  }
+
+  /// Publishes whatever is open.
+  void flush();
+
+ private:
+  // Commands that a kernel alternates between stay open side by side.
+  static constexpr std::uint32_t kOpenCommands = 4;
+  struct Parked {
+    std::uint32_t command = 0;
+    std::uint32_t words = 0;
+    std::uint32_t count = 0;
+    std::uint32_t columns = 0;
+    std::unique_ptr<std::uint64_t[]> payload;
+  };
+
+  void switch_to(std::uint32_t command, std::uint32_t words);
+  void flush_open();
+
+  // The open package, unpacked for speed; parked_[open_] holds its memory.
+  std::uint32_t command_ = 0;
+  std::uint32_t words_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint32_t columns_ = 0;
+  std::uint64_t* payload_ = nullptr;
+  std::uint32_t open_ = 0;
+  std::uint32_t next_victim_ = 0;
+  std::array<Parked, kOpenCommands> parked_;
+  PackageSink sink_;
+};
+
+}  // namespace esker

@@ -1,0 +1,59 @@
+// A lane that can send messages and work together with its group.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <esker/device/election/auto_group.hpp>
+#include <esker/device/group.hpp>
+#include <esker/runtime/device_context.hpp>
+
+namespace esker {
+
+/// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
+///
+/// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
+class GroupItem {
+ public:
+  GroupItem(GroupLane& lane, const DeviceContext& context)
+      : lane_{&lane}, context_{&context}, sink_{context}, auto_group_{lane} {}
+  GroupItem(const GroupItem&) = delete;
+  GroupItem& operator=(const GroupItem&) = delete;
+
+  std::uint32_t pe() const { return context_->pe; }
+  std::uint32_t n_pes() const { return context_->n_pes; }
+
+  std::uint64_t global_id() const { return lane_->global_id(); }
+  std::uint64_t group_id() const { return lane_->group_id(); }
+  std::uint64_t lanes() const { return lane_->lanes(); }
+  std::uint32_t lane() const { return lane_->lane(); }
+  std::uint32_t group_lanes() const { return lane_->group_lanes(); }
+  /// Views for collectives (LaneGroup), scratchpad and fine-grain barriers.
+  GroupLane& group_lane() { return *lane_; }
+  auto wave() { return lane_->wave(); }
+  auto group() { return lane_->group(); }
+
+  // For shmem.hpp.
+  const HeapView& heap() const { return context_->heap; }
+  std::string where() const {
+    return "by lane " + std::to_string(lane()) + " of group " + std::to_string(group_id());
+  }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    auto_group_.send(*lane_, sink_, command.word(), words);
+  }
+  template <std::uint32_t Words, class Election>
+  void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
+    std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
+  }
+  void finish() { auto_group_.finish(*lane_, sink_); }
+
+ private:
+  GroupLane* lane_;
+  const DeviceContext* context_;
+  PackageSink sink_;
+  AutoGroup auto_group_;
+};
+
+}  // namespace esker

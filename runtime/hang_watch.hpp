@@ -1,0 +1,58 @@
+// Notices that nothing moves, and says who waits for what.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace esker {
+
+/// Counters of one PE at one moment, stage by stage; racy.
+struct StageSnapshot {
+  struct Peer {
+    std::uint64_t messages_sent, buffers_sent, messages_received, buffers_received, buffers_applied;
+  };
+  std::uint32_t pe = 0;
+  std::string user_thread;     // the call it waits in and for how long, or that it is outside
+  std::string network_thread;  // what the call waits for there
+  std::string handler;         // running, if any
+  std::uint64_t published = 0;
+  std::uint64_t sent_by_handlers = 0;
+  std::uint64_t aggregated = 0;
+  std::uint64_t routed = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t slots = 0;
+  std::uint64_t slots_occupied = 0;
+  std::uint32_t open_buffers = 0;
+  bool aggregator_blocked = false;
+  bool network_stuck = false;  // inside one step
+  std::vector<Peer> peers;
+};
+
+/// Which stage of this PE holds messages back, in words; empty if none does by its own counters.
+std::string find_stuck_stage(const StageSnapshot& snapshot);
+
+/// Contract. check() from any thread, often; it says once that `limit` has passed without movement while
+///           somebody waits. Off if the limit is 0.
+class HangWatch {
+ public:
+  explicit HangWatch(std::chrono::seconds limit) : limit_{limit} {}
+
+  /// `activity` changes whenever something moves; `waits` says that a call waits or messages are owed.
+  bool check(std::uint64_t activity, bool waits);
+
+ private:
+  const std::chrono::seconds limit_;
+  std::mutex mutex_;
+  std::uint64_t last_activity_ = 0;                       // guarded by mutex_
+  std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();  // guarded by mutex_
+  bool said_ = false;                                     // guarded by mutex_
+};
+
+/// Writes the report to stderr, and as JSON to `file_prefix`.PE.json.
+void write_hang_report(const StageSnapshot& snapshot, const std::string& headline, const std::string& file_prefix);
+
+}  // namespace esker

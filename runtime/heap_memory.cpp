@@ -1,0 +1,132 @@
+// mmap, huge pages and a first-fit list.
+#include <esker/runtime/heap_memory.hpp>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include <esker/device/error.hpp>
+#include <esker/runtime/symmetric_heap.hpp>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+
+namespace esker {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/// "MemAvailable:  123 kB" in bytes; 0 if there is no such line.
+std::uint64_t read_meminfo(const std::string& name) {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::uint64_t kib = 0;
+  std::string unit;
+  while (file >> key >> kib) {
+    std::getline(file, unit);
+    if (key == name + ":") return kib * 1024;
+  }
+  return 0;
+}
+
+/// A number in a control group's file; nothing if there is no limit.
+std::optional<std::uint64_t> read_limit(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t bytes = 0;
+  if (file >> bytes && bytes < (std::uint64_t{1} << 60)) return bytes;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint64_t available_host_bytes() {
+  std::uint64_t bytes = read_meminfo("MemAvailable");
+  const auto limit = read_limit("/sys/fs/cgroup/memory.max");
+  const auto used = read_limit("/sys/fs/cgroup/memory.current");
+  if (limit && used) bytes = std::min(bytes, *limit > *used ? *limit - *used : 0);
+  return bytes;
+}
+
+std::uint64_t total_host_bytes() {
+  const std::uint64_t bytes = read_meminfo("MemTotal");
+  return std::min(bytes, read_limit("/sys/fs/cgroup/memory.max").value_or(bytes));
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages) : limit_{round_up(limit_bytes, kHugePage)} {
+  mapping_bytes_ = limit_ + kHugePage;
+  void* const mapping =
+      mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) {
+    throw Error(Error::Kind::kOutOfMemory,
+                fmt::format("the symmetric heap of {} bytes (heap_bytes) cannot be reserved: {}", limit_bytes,
+                            std::strerror(errno)));
+  }
+  mapping_ = static_cast<std::byte*>(mapping);
+  base_ = mapping_ + (kHugePage - reinterpret_cast<std::uintptr_t>(mapping_) % kHugePage) % kHugePage;
+  if (huge_pages) madvise(base_, limit_, MADV_HUGEPAGE);  // without them it is only slower
+}
+
+HeapMemory::~HeapMemory() { munmap(mapping_, mapping_bytes_); }
+
+std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes) const {
+  if (bytes > limit_) return std::nullopt;
+  bytes = round_up(std::max<std::uint64_t>(bytes, 1), SymmetricHeap::kAlignment);
+  std::uint64_t at = 0;
+  for (const auto& [offset, size] : blocks_) {
+    if (offset - at >= bytes) return at;
+    at = offset + size;
+  }
+  if (at > limit_ || limit_ - at < bytes) return std::nullopt;
+  return at;
+}
+
+bool HeapMemory::take(std::uint64_t offset, std::uint64_t bytes) {
+  bytes = round_up(std::max<std::uint64_t>(bytes, 1), SymmetricHeap::kAlignment);
+  const std::uint64_t end = offset + bytes;
+  const std::uint64_t old_end = std::min(end, std::max(offset, touched_));
+  std::memset(base_ + offset, 0, old_end - offset);
+  if (end > old_end) {
+    // Page by page now, not one fault at a time under the first messages.
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t first = old_end / page * page;
+    if (madvise(base_ + first, round_up(end, page) - first, MADV_POPULATE_WRITE) != 0) {
+      if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) return false;
+      std::memset(base_ + old_end, 0, end - old_end);  // an older kernel
+    }
+  }
+  touched_ = std::max(touched_, end);
+  blocks_[offset] = bytes;
+  allocated_ += bytes;
+  end_.store(std::max(end_.load(std::memory_order_relaxed), end), std::memory_order_release);
+  return true;
+}
+
+bool HeapMemory::release(std::uint64_t offset) {
+  const auto block = blocks_.find(offset);
+  if (block == blocks_.end()) return false;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t first = round_up(offset, page);
+  const std::uint64_t last = (offset + block->second) / page * page;
+  if (last > first) madvise(base_ + first, last - first, MADV_DONTNEED);
+  allocated_ -= block->second;
+  blocks_.erase(block);
+  return true;
+}
+
+}  // namespace esker

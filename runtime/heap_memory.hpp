@@ -1,0 +1,56 @@
+// The memory under the symmetric heap of one PE, and which parts of it are taken.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace esker {
+
+/// Reserves address space at once and takes memory only for what is allocated.
+///
+/// Contract. The user's thread allocates and frees. Placement is first fit and depends on the sequence
+///           of calls alone, so PEs that make the same calls get the same offsets.
+class HeapMemory {
+ public:
+  /// Error{kOutOfMemory} if the address space cannot be had.
+  HeapMemory(std::uint64_t limit_bytes, bool huge_pages);
+  ~HeapMemory();
+  HeapMemory(const HeapMemory&) = delete;
+  HeapMemory& operator=(const HeapMemory&) = delete;
+
+  std::byte* base() const { return base_; }
+  std::uint64_t limit_bytes() const { return limit_; }
+  std::uint64_t allocated_bytes() const { return allocated_; }
+  /// Messages may touch offsets below this. Read by the appliers.
+  const std::atomic<std::uint64_t>& end() const { return end_; }
+
+  /// Where `bytes` would go. Empty: they do not fit.
+  std::optional<std::uint64_t> find(std::uint64_t bytes) const;
+  /// Takes what find() returned, with zeroed memory behind it. False: the host has none; nothing taken.
+  bool take(std::uint64_t offset, std::uint64_t bytes);
+  /// False: nothing was allocated there.
+  bool release(std::uint64_t offset);
+
+ private:
+  std::byte* mapping_ = nullptr;
+  std::size_t mapping_bytes_ = 0;
+  std::byte* base_ = nullptr;
+  std::uint64_t limit_;
+  std::uint64_t allocated_ = 0;
+  std::uint64_t touched_ = 0;  // below this, memory may hold old values
+  std::map<std::uint64_t, std::uint64_t> blocks_;  // offset, bytes
+  std::atomic<std::uint64_t> end_{0};
+};
+
+/// Bytes that processes on this host can still take: free and reclaimable memory, within the limits of
+/// the control group.
+std::uint64_t available_host_bytes();
+/// Bytes of this host, or of the control group if that is less.
+std::uint64_t total_host_bytes();
+/// Resident bytes of this process now, by /proc/self/statm.
+std::uint64_t resident_bytes();
+
+}  // namespace esker

@@ -1,0 +1,533 @@
+// The parts of a Runtime put together. Private to runtime/.
+#pragma once
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <esker/aggregator/aggregator.hpp>
+#include <esker/net/network.hpp>
+#include <esker/runtime/hang_watch.hpp>
+#include <esker/runtime/heap_memory.hpp>
+#include <esker/runtime/lane_workers.hpp>
+#include <esker/runtime/network_owner.hpp>
+#include <esker/runtime/runtime.hpp>
+
+namespace esker {
+
+using Clock = std::chrono::steady_clock;
+
+inline constexpr std::uint32_t kReceives = 16;      // frames that a transport keeps ready to receive
+inline constexpr std::uint32_t kLeastBuffers = 32;  // in an aggregator's pool: two MiB under way by default
+inline constexpr std::uint64_t kGrownLimitBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMpiBytesAPeer = 256 * 1024;  // what Open MPI comes to use for a peer
+inline constexpr std::chrono::microseconds kLongestNap{1000};
+inline constexpr std::chrono::seconds kPartingPatience{2};
+
+inline std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+inline std::string in_mib(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+/// What a gather is for, so that PEs in different calls notice.
+enum class Collective : std::uint32_t { kStart = 1, kAllocate, kFree, kRegister, kBarrier, kReduce, kEnd };
+const char* to_string(Collective collective);
+
+/// How to connect, and whether a thread of our own may do it.
+struct Medium {
+  Runtime::Connect connect;
+  bool own_thread;
+};
+/// MPI under a launcher or where the program has initialised it, else one PE over loopback.
+Medium choose_medium(const Config& config);
+
+class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
+ public:
+  Impl(const Config& config, Medium medium)
+      : config_{checked(config)},
+        hang_{std::chrono::seconds{config.hang_seconds}},
+        stuck_{std::chrono::seconds{config.hang_seconds}},
+        owner_{medium.own_thread,
+               [this, connect = std::move(medium.connect)] {
+                 return connect({config_.node_buffer_bytes, kReceives});
+               },
+               "starting"},
+        pe_{owner_.transport().pe()},
+        n_pes_{owner_.transport().n_pes()},
+        transport_name_{owner_.transport().name()},
+        memory_{heap_limit(), config.huge_pages} {
+    if (n_pes_ > kMaxPes || destinations() > kMaxPes) {
+      throw Error(Error::Kind::kConfiguration, fmt::format("{} PEs: a message can name {}", n_pes_, kMaxPes));
+    }
+    set_thread_name(fmt::format("PE {}", pe_));
+    make_queue();
+    const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
+    const NetworkSettings settings{destinations(),
+                                   config_.aggregators * buffers + 1024,
+                                   config_.node_buffer_bytes,
+                                   config_.apply_helpers,
+                                   config_.aggregation_timeout,
+                                   kGrownLimitBytes};
+    network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(), memory_.end(),
+                                         failure_, bell_);
+    aggregators_ = std::make_unique<Aggregators>(
+        AggregatorSettings{config_.aggregators, pe_, destinations(), config_.node_buffer_bytes, buffers,
+                           config_.aggregation_timeout, config_.aggregation_max_age},
+        context_.queue, *network_);
+    network_->set_aggregators(aggregators_.get());
+    network_->set_published(&published_);
+    network_->set_on_hang_report([this](std::uint32_t pe, std::uint64_t sent) { join_hang_report(pe, sent); });
+    pool_bytes_ = std::uint64_t{config_.aggregators} * buffers * config_.node_buffer_bytes;
+    workers_ = std::make_unique<LaneWorkers>(lane_threads(), context_, fmt::format("PE {}", pe_));
+    owner_.run(*network_, [this] { look_around(); });
+    try {
+      start_together();
+    } catch (...) {
+      end(true);
+      throw;
+    }
+  }
+
+  ~Impl() {
+    // Threads first, then the network, then the pools whose buffers it may still hold.
+    if (aggregators_) aggregators_->stop();
+    network_.reset();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void end(bool in_exception) noexcept {
+    if (ended_) return;
+    ended_ = true;
+    bool orderly = false;
+    try {
+      if (!failure_.is_set()) {
+        // Without an exception a slow peer is waited for, as in any barrier. With one, peers may never
+        // come: then they are told.
+        if (in_exception) give_up_at_ = Clock::now() + kPartingPatience;
+        barrier(Collective::kEnd);
+        orderly = true;
+      }
+    } catch (const Error& error) {
+      if (!in_exception) {
+        std::fputs(fmt::format("esker: PE {}: at the end of Runtime: {}\n", pe_, error.what()).c_str(), stderr);
+      }
+      failure_.set(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception", pe_));
+      network_->bell().ring();
+    }
+    try {
+      owner_.stop(orderly);
+    } catch (const Error& error) {
+      std::fputs(fmt::format("esker: PE {}: closing the network: {}\n", pe_, error.what()).c_str(), stderr);
+    }
+    set_thread_name({});
+  }
+
+  // --- Calls of the user's thread.
+
+  void quiet() {
+    const Call call(*this, "quiet");
+    new_request(NetworkRequest::Kind::kQuiet, "quiet");
+    request_.flush_epoch = aggregators_->request_flush();
+    serve();
+  }
+
+  void barrier(Collective collective) {
+    const Call call(*this, to_string(collective));
+    new_request(NetworkRequest::Kind::kBarrier, to_string(collective));
+    request_.mine = block(collective);
+    request_.flush_epoch = aggregators_->request_flush();
+    serve();
+    require_same_call();
+  }
+
+  /// Every PE's values; collective.
+  std::vector<GatherBlock> gather(Collective collective, const std::array<std::uint64_t, 6>& values) {
+    const Call call(*this, to_string(collective));
+    new_request(NetworkRequest::Kind::kGather, to_string(collective));
+    request_.mine = block(collective);
+    request_.mine.values = values;
+    serve();
+    require_same_call();
+    return request_.all;
+  }
+
+  void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
+    failure_.raise_if_set();
+    if (shape.group_lanes == 0 || shape.wave_lanes == 0) misuse("launch: a group and a wave have at least one lane");
+    const Call call(*this, name);
+    aggregators_->set_producing(true);
+    struct Done {
+      Aggregators& aggregators;
+      ~Done() { aggregators.set_producing(false); }
+    } const done{*aggregators_};
+    workers_->run(shape.groups(), function, [this] { owner_.step_if_caller(); });
+    failure_.raise_if_set();
+  }
+
+  std::uint16_t add_handler(HandlerTable::Entry entry) {
+    const std::uint64_t hash = hash_text(entry.name);
+    const std::string name = entry.name;
+    const auto blocks = gather(Collective::kRegister, {hash, entry.words, entry.target_bytes,
+                                                       entry.target_alignment, handler_count_, 0});
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      const auto& other = blocks[pe].values;
+      if (other == blocks[0].values) continue;
+      throw Error(Error::Kind::kHandler,
+                  fmt::format("register_handler '{}': PE {} and PE 0 register different handlers as number {}: {} a "
+                              "message of {} words for a target of {} bytes here, {} words for {} bytes there",
+                              name, pe, handler_count_ + 1, other[0] == blocks[0].values[0] ? "same name," : "another name,",
+                              other[1], other[2], blocks[0].values[1], blocks[0].values[2]));
+    }
+    const std::uint32_t index = handlers_.add(std::move(entry));
+    if (index > HandlerTable::kMaxHandlers) {
+      throw Error(Error::Kind::kHandler,
+                  fmt::format("register_handler '{}': there are {} handlers already", name, HandlerTable::kMaxHandlers));
+    }
+    ++handler_count_;
+    gather(Collective::kRegister, {});  // known everywhere before the first message for it
+    return static_cast<std::uint16_t>(index);
+  }
+
+  template <class T>
+  void all_reduce(std::span<T> values, Reduction reduction) {
+    for (std::size_t at = 0; at < values.size(); at += 6) {
+      const std::size_t n = std::min<std::size_t>(6, values.size() - at);
+      std::array<std::uint64_t, 6> words{};
+      std::memcpy(words.data(), values.data() + at, n * sizeof(T));
+      const auto blocks = gather(Collective::kReduce, words);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+          T other;
+          std::memcpy(&other, &blocks[pe].values[i], sizeof other);
+          T& mine = values[at + i];
+          if (pe == 0) mine = other;
+          else if (reduction == Reduction::kSum) mine += other;
+          else mine = reduction == Reduction::kMin ? std::min(mine, other) : std::max(mine, other);
+        }
+      }
+    }
+  }
+
+  // --- SymmetricHeap.
+
+  std::uint64_t limit_bytes() const override { return memory_.limit_bytes(); }
+  std::uint64_t allocated_bytes() const override { return memory_.allocated_bytes(); }
+
+  void* allocate_bytes(std::uint64_t count, std::size_t element_bytes) override {
+    // What would overflow is more than any heap has; every PE sees the same numbers and refuses alike.
+    const bool countable = count <= memory_.limit_bytes() / element_bytes;
+    const std::uint64_t bytes = countable ? count * element_bytes : 0;
+    const auto blocks = gather(Collective::kAllocate,
+                               {count, element_bytes, available_host_bytes() / pes_on_host_, 0, 0, 0});
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      const auto& other = blocks[pe].values;
+      if (other[0] == blocks[0].values[0] && other[1] == blocks[0].values[1]) continue;
+      throw Error(Error::Kind::kContract,
+                  fmt::format("heap().allocate: PE {} asks for {} elements of {} bytes, PE 0 for {} of {}", pe, other[0],
+                              other[1], blocks[0].values[0], blocks[0].values[1]));
+    }
+    const auto offset = countable ? memory_.find(bytes) : std::nullopt;
+    if (!offset) {
+      throw Error(Error::Kind::kOutOfMemory,
+                  fmt::format("heap().allocate: {} elements of {} bytes do not fit: {} of the symmetric heap's {} on "
+                              "each PE are taken; raise --heap-bytes (ESKER_HEAP_BYTES)",
+                              count, element_bytes, in_mib(memory_.allocated_bytes()), in_mib(memory_.limit_bytes())));
+    }
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      if (blocks[pe].values[2] < bytes) {
+        throw Error(Error::Kind::kOutOfMemory,
+                    fmt::format("heap().allocate: {} on each PE are more than the {} that PE {}'s share of its host's "
+                                "memory has left; use fewer PEs a host or a smaller problem",
+                                in_mib(bytes), in_mib(blocks[pe].values[2]), pe));
+      }
+    }
+    const bool taken = memory_.take(*offset, bytes);
+    const auto results = gather(Collective::kAllocate, {taken ? 1u : 0u, 0, 0, 0, 0, 0});
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      if (results[pe].values[0] == 1) continue;
+      if (taken) memory_.release(*offset);
+      throw Error(Error::Kind::kOutOfMemory, fmt::format("heap().allocate: PE {}'s host has no {} left", pe, in_mib(bytes)));
+    }
+    refresh_heap();
+    return memory_.base() + *offset;
+  }
+
+  void free_bytes(void* at) override {
+    const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(at) - memory_.base());
+    const auto blocks = gather(Collective::kFree, {offset, 0, 0, 0, 0, 0});
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      if (blocks[pe].values[0] == blocks[0].values[0]) continue;
+      throw Error(Error::Kind::kContract, fmt::format("heap().free: PE {} frees offset {:#x}, PE 0 {:#x}", pe,
+                                                      blocks[pe].values[0], blocks[0].values[0]));
+    }
+    if (!memory_.release(offset)) misuse(fmt::format("heap().free: nothing is allocated at offset {:#x}", offset));
+  }
+
+  // --- ProducerServices: lanes on any worker.
+
+  void help() override {
+    failure_.raise_if_set();
+    aggregators_->help();
+    if (std::this_thread::get_id() == user_thread_) owner_.step_if_caller();
+  }
+
+  void wait_empty(PackageQueue& queue, std::uint64_t ticket) override {
+    wait("a free slot in the package queue", [&] { return queue.was_empty(ticket); }, true);
+  }
+
+  void wait_pending(std::uint64_t messages) override {
+    const auto fits = [&] {
+      // What lies open in each worker's outbox counts too: it has been generated.
+      const std::uint64_t staged = std::uint64_t{context_.most_columns} * (workers_count_ - 1);
+      return published_.load(std::memory_order_relaxed) - network_->departed() + staged + messages <=
+             config_.pending_messages;
+    };
+    if (fits()) return;
+    aggregators_->request_flush();
+    wait("pending messages to leave (pending_messages)", fits, true);
+  }
+
+  void will_publish(std::uint32_t count) override {
+    if (network_->was_congested()) {
+      wait("handlers' messages to leave", [&] { return !network_->was_congested(); }, true);
+    }
+    published_.fetch_add(count, std::memory_order_release);
+  }
+
+  void has_published() override {
+    if (context_.queue.was_occupied() >= context_.queue.slots() / 2) aggregators_->ring();
+  }
+
+  // --- What there is.
+
+  int exceptions_at_start() const { return exceptions_at_start_; }
+  std::uint32_t pe() const { return pe_; }
+  std::uint32_t n_pes() const { return n_pes_; }
+  const Config& config() const { return config_; }
+  const DeviceContext& context() const { return context_; }
+  const std::string& transport_name() const { return transport_name_; }
+
+  Statistics statistics() const {
+    Statistics s;
+    s.messages_published = published_.load(std::memory_order_relaxed);
+    s.messages_by_handlers = network_->sent_by_handlers();
+    s.messages_local = network_->messages_local();
+    s.messages_remote = network_->messages_remote();
+    s.messages_applied = network_->applied();
+    s.packages = aggregators_->packages();
+    s.buffers_sent = network_->buffers_shipped();
+    s.bytes_sent = network_->bytes_shipped();
+    s.handler_memory_peak_bytes = network_->grown_peak_bytes();
+    return s;
+  }
+
+  std::uint64_t declared_memory_bytes() const { return declared_bytes_; }
+
+ private:
+  /// Marks the user's thread as inside a call, for reports, and refuses calls after a failure.
+  class Call {
+   public:
+    Call(Impl& impl, const char* name) : impl_{impl} {
+      impl_.failure_.raise_if_set();
+      impl_.calls_.fetch_add(1, std::memory_order_relaxed);
+      impl_.call_since_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+      impl_.call_.store(name, std::memory_order_relaxed);
+    }
+    ~Call() {
+      impl_.call_.store(nullptr, std::memory_order_relaxed);
+      impl_.calls_.fetch_add(1, std::memory_order_relaxed);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  static const Config& checked(const Config& config) {
+    validate(config);
+    if (config.device != DeviceKind::kAuto && config.device != DeviceKind::kCpu) {
+      throw Error(Error::Kind::kDevice,
+                  "device: kernels compile for CUDA and HIP in this build, but the runtime launches them on the CPU "
+                  "only; use --device cpu");
+    }
+    return config;
+  }
+
+  std::uint32_t destinations() const {
+    return config_.project_pes != 0 ? config_.project_pes : owner_.transport().n_pes();
+  }
+
+  std::uint64_t heap_limit() {
+    pes_on_host_ = owner_.transport().pes_on_host();
+    if (config_.heap_bytes != 0) return config_.heap_bytes;
+    return total_host_bytes() / 2 / pes_on_host_;
+  }
+
+  /// Cores that this PE was bound to; where it was not, its share of all.
+  std::uint32_t lane_threads() const {
+    cpu_set_t set;
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const auto usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const auto share = static_cast<std::uint32_t>(usable) / (usable < online ? 1 : pes_on_host_);
+    workers_count_ = config_.cpu_threads != 0 ? config_.cpu_threads : std::max(1u, share);
+    return workers_count_;
+  }
+
+  void make_queue() {
+    const std::size_t bytes = PackageQueue::storage_bytes(config_.package_slots, config_.package_bytes);
+    queue_storage_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{kLineBytes})));
+    std::memset(queue_storage_.get(), 0, bytes);
+    context_.queue = PackageQueue(&queue_counters_, queue_storage_.get(), config_.package_slots, config_.package_bytes);
+    context_.pe = pe_;
+    context_.n_pes = destinations();
+    context_.services = this;
+    if (config_.pending_messages != 0) {
+      // Two packages in flight and one being filled, on each worker.
+      context_.most_columns = static_cast<std::uint32_t>(
+          std::clamp<std::uint64_t>(config_.pending_messages / (4 * std::uint64_t{lane_threads()}), 1, 1u << 16));
+    }
+    refresh_heap();
+  }
+
+  void refresh_heap() { context_.heap = {memory_.base(), memory_.end().load(std::memory_order_relaxed)}; }
+
+  GatherBlock block(Collective collective) {
+    GatherBlock mine;
+    mine.collective = static_cast<std::uint32_t>(collective);
+    mine.sequence = ++collectives_;
+    return mine;
+  }
+
+  void require_same_call() const {
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      const GatherBlock& other = request_.all[pe];
+      if (other.collective == request_.mine.collective && other.sequence == request_.mine.sequence) continue;
+      throw Error(Error::Kind::kContract,
+                  fmt::format("PE {} is in {} (its collective call number {}) while PE {} is in {} (number {}): "
+                              "collective calls must come in the same order on every PE",
+                              pe_, request_.call, request_.mine.sequence, pe,
+                              to_string(static_cast<Collective>(other.collective)), other.sequence));
+    }
+  }
+
+  void new_request(NetworkRequest::Kind kind, const char* call) {
+    request_.kind = kind;
+    request_.call = call;
+    request_.done.store(false, std::memory_order_relaxed);
+  }
+  void serve() {
+    network_->post(&request_);
+    call_waits_.store(true, std::memory_order_relaxed);
+    struct Done {
+      std::atomic<bool>& waits;
+      ~Done() { waits.store(false, std::memory_order_relaxed); }
+    } const done{call_waits_};
+    wait(request_.call, [&] { return request_.done.load(std::memory_order_acquire); }, false);  // [done]
+  }
+
+  /// The one wait of host threads: lends itself to aggregation and, where it owns the network, to
+  /// progress; then naps. Throws what the runtime has failed with.
+  template <class Ready>
+  void wait(const char* what, Ready ready, bool from_lane) {
+    Backoff backoff{kLongestNap};
+    bool marked = false;
+    while (!ready()) {
+      if (failure_.is_set()) {
+        if (marked) waiting_lanes_.fetch_sub(1, std::memory_order_relaxed);
+        failure_.raise_if_set();
+      }
+      bool moved = aggregators_->help();
+      if (std::this_thread::get_id() == user_thread_) moved |= owner_.step_if_caller();
+      if (moved) {
+        backoff.reset();
+        continue;
+      }
+      if (from_lane && !marked) {
+        marked = true;
+        waiting_lanes_.fetch_add(1, std::memory_order_relaxed);
+      }
+      if (backoff.napping()) {
+        check_for_hang();
+        if (give_up_at_ && Clock::now() > *give_up_at_) {
+          throw Error(Error::Kind::kNetwork, fmt::format("{}: the other PEs have not come", what));
+        }
+      }
+      backoff.wait(bell_, [&] { return ready() || failure_.is_set(); });
+    }
+    if (marked) waiting_lanes_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void start_together();
+  void look_around();
+  void check_for_hang();
+  void report_hang(const std::string& headline);
+  void join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it);
+  StageSnapshot snapshot() const;
+  std::uint64_t activity() const;
+
+  struct FreeLines {
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kLineBytes}); }
+  };
+
+  const Config config_;
+  Failure failure_;
+  Doorbell bell_;  // for the user's thread and lanes
+  HangWatch hang_;
+  HangWatch stuck_;  // watches the network's owner
+  HandlerTable handlers_;
+  std::uint64_t handler_count_ = 0;
+  mutable std::uint32_t workers_count_ = 1;
+  std::uint32_t pes_on_host_ = 1;
+  NetworkOwner owner_;
+  const std::uint32_t pe_;
+  const std::uint32_t n_pes_;
+  const std::string transport_name_;
+  HeapMemory memory_;
+  PackageQueue::Counters queue_counters_{};
+  std::unique_ptr<std::byte[], FreeLines> queue_storage_;
+  DeviceContext context_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Aggregators> aggregators_;
+  std::unique_ptr<LaneWorkers> workers_;
+  std::uint64_t pool_bytes_ = 0;
+  std::uint64_t declared_bytes_ = 0;
+  std::uint32_t collectives_ = 0;
+  // A member: a call that gives up leaves it behind for the network's owner to drop.
+  NetworkRequest request_{};
+  const std::thread::id user_thread_ = std::this_thread::get_id();
+  std::optional<Clock::time_point> give_up_at_;
+  bool ended_ = false;
+
+  std::atomic<std::uint64_t> published_{0};
+  std::atomic<std::uint32_t> waiting_lanes_{0};
+  std::atomic<bool> call_waits_{false};  // the user's thread waits for others
+  std::atomic<const char*> call_{nullptr};
+  std::atomic<Clock::rep> call_since_{0};
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<bool> hang_reported_{false};
+  Clock::time_point next_look_at_peers_;  // the network owner's
+  const int exceptions_at_start_ = std::uncaught_exceptions();
+};
+
+}  // namespace esker

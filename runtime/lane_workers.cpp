@@ -1,0 +1,86 @@
+// Chunks of groups, handed out by a counter.
+#include <esker/runtime/lane_workers.hpp>
+
+#include <algorithm>
+
+namespace esker {
+namespace {
+constexpr std::uint64_t kMostGroupsAChunk = 16;  // a few thousand lanes: the caller makes progress in between
+}
+
+LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context, const std::string& thread_name) {
+  for (std::uint32_t i = 0; i < threads; ++i) {
+    workers_.push_back(std::make_unique<Runtime::HostWorker>(Runtime::HostWorker{context, Outbox{context}}));
+  }
+  for (std::uint32_t i = 1; i < threads; ++i) {
+    threads_.emplace_back([this, i, thread_name] {
+      set_thread_name(thread_name);
+      thread_main(i);
+    });
+  }
+}
+
+LaneWorkers::~LaneWorkers() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& function,
+                      const std::function<void()>& between) {
+  {
+    const std::lock_guard lock(mutex_);
+    function_ = &function;
+    groups_ = groups;
+    chunk_ = std::clamp<std::uint64_t>(groups / (workers_.size() * 16), 1, kMostGroupsAChunk);
+    next_.store(0, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    error_ = nullptr;
+    running_ = static_cast<std::uint32_t>(threads_.size());
+    ++launch_;
+    changed_.notify_all();
+  }
+  work(*workers_[0], &between);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return running_ == 0; });
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void LaneWorkers::thread_main(std::uint32_t index) {
+  std::uint64_t seen = 0;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || launch_ != seen; });
+      if (stopping_) return;
+      seen = launch_;
+    }
+    work(*workers_[index], nullptr);
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) changed_.notify_all();
+  }
+}
+
+void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<void()>* between) {
+  const auto keep_error = [this](const auto& body) {
+    try {
+      body();
+    } catch (...) {
+      failed_.store(true, std::memory_order_relaxed);
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  };
+  keep_error([&] {
+    while (!failed_.load(std::memory_order_relaxed)) {
+      const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
+      if (first >= groups_) break;
+      (*function_)(worker, first, std::min(first + chunk_, groups_));
+      chunks_done_.fetch_add(1, std::memory_order_relaxed);
+      if (between != nullptr) (*between)();
+    }
+  });
+  keep_error([&] { worker.outbox.flush(); });  // also after an exception: what was sent was sent
+}
+
+}  // namespace esker

@@ -1,0 +1,54 @@
+// The host threads that run lanes on the CPU back end.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <esker/runtime/runtime.hpp>
+
+namespace esker {
+
+/// A fixed team: the calling thread and `threads` - 1 others, who sleep between launches.
+class LaneWorkers {
+ public:
+  LaneWorkers(std::uint32_t threads, const DeviceContext& context, const std::string& thread_name);
+  ~LaneWorkers();
+  LaneWorkers(const LaneWorkers&) = delete;
+  LaneWorkers& operator=(const LaneWorkers&) = delete;
+
+  /// Runs `function` over groups [0, groups) in chunks and publishes what lanes have sent. `between` runs
+  /// on the calling thread after each of its chunks. Throws the first exception of a lane; groups that
+  /// have not begun then do not run.
+  void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<void()>& between);
+
+  /// Chunks finished so far, for the hang report.
+  std::uint64_t chunks_done() const { return chunks_done_.load(std::memory_order_relaxed); }
+
+ private:
+  void work(Runtime::HostWorker& worker, const std::function<void()>* between);
+  void thread_main(std::uint32_t index);
+
+  std::vector<std::unique_ptr<Runtime::HostWorker>> workers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t launch_ = 0;     // guarded by mutex_
+  std::uint32_t running_ = 0;    // guarded by mutex_: other threads in this launch
+  bool stopping_ = false;        // guarded by mutex_
+  std::exception_ptr error_;     // guarded by mutex_
+  const Runtime::GroupFunction* function_ = nullptr;
+  std::uint64_t groups_ = 0;
+  std::uint64_t chunk_ = 1;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::atomic<std::uint64_t> chunks_done_{0};
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace esker

@@ -1,0 +1,114 @@
+// The network thread's life.
+#include <esker/runtime/network_owner.hpp>
+
+#include <esker/device/error.hpp>
+
+namespace esker {
+namespace {
+constexpr std::chrono::microseconds kLongestNap{1000};
+constexpr std::chrono::milliseconds kHousekeepingEvery{100};
+constexpr std::uint32_t kStepsBetweenClocks = 64;
+constexpr std::chrono::seconds kLastWords{1};
+}  // namespace
+
+NetworkOwner::NetworkOwner(bool own_thread, Connect connect, std::string name)
+    : own_thread_{own_thread}, connect_{std::move(connect)}, name_{std::move(name)} {
+  if (!own_thread_) {
+    transport_ = connect_();
+    return;
+  }
+  thread_ = std::jthread([this] { thread_main(); });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return connected_ || error_; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+NetworkOwner::~NetworkOwner() {
+  if (!own_thread_) return;
+  const std::lock_guard lock(mutex_);
+  stopping_.store(true);
+  may_run_ = true;
+  changed_.notify_all();
+}
+
+void NetworkOwner::thread_main() {
+  set_thread_name(name_);
+  try {
+    transport_ = connect_();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    error_ = std::current_exception();
+    changed_.notify_all();
+    return;
+  }
+  {
+    std::unique_lock lock(mutex_);
+    connected_ = true;
+    set_thread_name("PE " + std::to_string(transport_->pe()));
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return may_run_; });
+  }
+  if (network_ == nullptr) {
+    transport_->close(false);
+    return;
+  }
+  Backoff backoff{kLongestNap};
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (step()) {
+      backoff.reset();
+    } else {
+      backoff.wait(network_->bell(),
+                   [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); });
+    }
+  }
+  close(orderly_);
+}
+
+void NetworkOwner::run(Network& network, Housekeeping housekeeping) {
+  const std::lock_guard lock(mutex_);
+  network_ = &network;
+  housekeeping_ = std::move(housekeeping);
+  may_run_ = true;
+  changed_.notify_all();
+}
+
+bool NetworkOwner::step() {
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  const bool moved = network_->progress();
+  if (!moved || steps_until_clock_-- == 0) {
+    steps_until_clock_ = kStepsBetweenClocks;
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_housekeeping_) {
+      next_housekeeping_ = now + kHousekeepingEvery;
+      housekeeping_();
+    }
+  }
+  return moved;
+}
+
+bool NetworkOwner::step_if_caller() { return !own_thread_ && network_ != nullptr && step(); }
+
+void NetworkOwner::close(bool orderly) {
+  if (!orderly) {
+    const auto until = std::chrono::steady_clock::now() + kLastWords;
+    while (std::chrono::steady_clock::now() < until && !network_->nothing_under_way()) {
+      if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  }
+  transport_->close(orderly);
+}
+
+void NetworkOwner::stop(bool orderly) {
+  if (stopped_) return;
+  stopped_ = true;
+  orderly_ = orderly;
+  stopping_.store(true, std::memory_order_release);
+  if (!own_thread_) {
+    close(orderly);
+    return;
+  }
+  network_->bell().ring();
+  thread_.join();
+}
+
+}  // namespace esker

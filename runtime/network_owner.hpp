@@ -1,0 +1,73 @@
+// Who runs the network engine: a thread of its own, or the user's during its calls.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <esker/net/network.hpp>
+#include <esker/net/transport.hpp>
+
+namespace esker {
+
+/// State    connected -> running -> stopped.
+/// Contract connect() runs on the owning thread, which then makes every call to the transport: what MPI
+///          asks of MPI_THREAD_FUNNELED, also when the thread itself initialises MPI.
+class NetworkOwner {
+ public:
+  using Connect = std::function<std::unique_ptr<Transport>()>;
+  /// Called by the owner a few times a second, between steps.
+  using Housekeeping = std::function<void()>;
+
+  /// With `own_thread`, starts it and waits until it has connected. Rethrows what connect() throws.
+  NetworkOwner(bool own_thread, Connect connect, std::string name);
+  /// Requires stopped, or never run.
+  ~NetworkOwner();
+  NetworkOwner(const NetworkOwner&) = delete;
+  NetworkOwner& operator=(const NetworkOwner&) = delete;
+
+  Transport& transport() const { return *transport_; }
+  bool has_own_thread() const { return own_thread_; }
+
+  void run(Network& network, Housekeeping housekeeping);
+  /// One step on the user's thread where that is the owner; nothing otherwise. True if something moved.
+  bool step_if_caller();
+  /// Steps of the owner so far: when they stop growing, it is stuck inside one.
+  std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+
+  /// Ends the transport: with its peers, or (not orderly) after a second for what is still to be told.
+  void stop(bool orderly);
+
+ private:
+  void thread_main();
+  bool step();
+  void close(bool orderly);
+
+  const bool own_thread_;
+  const Connect connect_;
+  const std::string name_;
+  std::unique_ptr<Transport> transport_;
+  Network* network_ = nullptr;
+  Housekeeping housekeeping_;
+  std::chrono::steady_clock::time_point next_housekeeping_;
+  std::uint32_t steps_until_clock_ = 0;
+  std::atomic<std::uint64_t> steps_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool connected_ = false;          // guarded by mutex_
+  bool may_run_ = false;            // guarded by mutex_
+  std::exception_ptr error_;        // guarded by mutex_
+  std::atomic<bool> stopping_{false};
+  bool orderly_ = true;             // written before stopping_
+  bool stopped_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace esker

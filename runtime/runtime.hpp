@@ -1,0 +1,141 @@
+// The public interface of Esker. Nothing here includes CUDA, HIP, MPI or UCX.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <esker/device/cpu/launch.hpp>
+#include <esker/device/error.hpp>
+#include <esker/runtime/active_message.hpp>
+#include <esker/runtime/config.hpp>
+#include <esker/runtime/group_item.hpp>
+#include <esker/runtime/shmem.hpp>
+#include <esker/runtime/statistics.hpp>
+#include <esker/runtime/symmetric_heap.hpp>
+#include <esker/runtime/work_item.hpp>
+
+namespace esker {
+
+class Transport;
+struct TransportLimits;
+
+enum class Reduction { kSum, kMin, kMax };
+
+/// One PE's part of the job.
+///
+/// State    running -> failed, or the end of its scope. Everything is legal while running; once failed,
+///          every call throws the failure again.
+/// Contract Calls come from one thread, the one that constructed it; "collective" ones from every PE, in
+///          the same order. Lanes and handlers send; barrier_all() and quiet() say when it is applied.
+/// Progress A network thread moves messages at all times. Exception: if the program initialised MPI
+///          below MPI_THREAD_MULTIPLE, only its own thread may call MPI, so messages move only during
+///          this PE's calls here.
+/// Errors   Error from set-up and collective calls. A failure on a runtime thread or on another PE is
+///          kept and thrown by this PE's next call, or by the one that waits. Misuse aborts.
+class Runtime {
+ public:
+  /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads
+  /// ESKER_* and the configuration file.
+  Runtime(int& argc, char** argv);
+  /// Collective. The same settings on every PE, but for device, cpu_threads and what is local.
+  explicit Runtime(const Config& config);
+
+  /// For tests: over a transport that `connect` makes, on the thread that will own it.
+  using Connect = std::function<std::unique_ptr<Transport>(const TransportLimits&)>;
+  Runtime(const Config& config, Connect connect);
+
+  /// Collective. Does what barrier_all() does, then ends. During an exception it waits for its peers for
+  /// two seconds at most; those that do not come are told that this PE has left.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  std::uint32_t pe() const noexcept;
+  std::uint32_t n_pes() const noexcept;
+  const Config& config() const noexcept;
+  SymmetricHeap& heap() noexcept;
+
+  /// Local. Runs `kernel` once a lane: with a WorkItem, or with a GroupItem& if it works together with
+  /// the other lanes of its group. May return before the kernel has ended; quiet() and barrier_all()
+  /// wait for it. What a lane throws is thrown here. `name` is for reports.
+  template <class Kernel>
+  void launch(std::uint64_t lanes, Kernel&& kernel, const char* name = "kernel") {
+    launch_shape({lanes, config().group_lanes, config().wave_lanes}, kernel, name);
+  }
+  template <class Kernel>
+  void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
+    if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
+      run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
+        cpu::run_groups(shape, first, last, GroupExecution::kFibers,
+                        [&](Lane lane) { kernel(WorkItem(lane, worker.context, worker.outbox)); });
+      });
+    } else {
+      static_assert(std::is_invocable_v<Kernel&, GroupItem&>, "a kernel takes a WorkItem or a GroupItem&");
+      const GroupExecution execution = config().group_execution;
+      run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
+        cpu::run_groups(shape, first, last, execution, [&](GroupLane& lane) {
+          GroupItem item(lane, worker.context);
+          kernel(item);
+          item.finish();
+        });
+      });
+    }
+  }
+
+  /// Local. Every message that this PE has sent, handlers running here included, is applied.
+  void quiet();
+  /// Collective. Every message that any PE sent before it is applied, and so is what handlers sent in
+  /// turn.
+  void barrier_all();
+
+  /// Collective; at most 1024 times. `handler(HandlerContext&, Target&, const Arguments&)` runs on the PE
+  /// that a message is for. Error{kHandler} if the PEs register different names or types.
+  template <class Target, MessageArguments Arguments, class Function>
+  Handler<Target, Arguments> register_handler(const std::string& name, Function function) {
+    static_assert(std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
+                  "a handler takes (HandlerContext&, Target&, const Arguments&)");
+    return {add_handler({name, Handler<Target, Arguments>::kWords, sizeof(Target), alignof(Target),
+                         [function = std::move(function)](HandlerContext& context, void* target,
+                                                          const void* arguments) mutable {
+                           std::array<std::byte, sizeof(Arguments)> bytes;
+                           std::memcpy(bytes.data(), arguments, bytes.size());
+                           function(context, *static_cast<Target*>(target), std::bit_cast<Arguments>(bytes));
+                         }})};
+  }
+
+  /// Collective. Element by element over the PEs; every PE gets the result.
+  void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
+  void all_reduce(std::span<double> values, Reduction reduction);
+
+  /// Local. For kernels of one's own; takes no part in their launch.
+  const DeviceContext& device_context() const noexcept;
+  Statistics statistics() const;
+  /// Local. Bytes beyond the heap that this PE may come to use, by /proc and what its pools may still
+  /// grow by.
+  std::uint64_t declared_memory_bytes() const;
+  /// "mpi (Open MPI v4.1.4)", "loopback".
+  const std::string& transport_name() const noexcept;
+
+ private:
+  /// A host thread that runs lanes.
+  struct HostWorker {
+    const DeviceContext& context;
+    Outbox outbox;
+  };
+  friend class LaneWorkers;
+  using GroupFunction = std::function<void(HostWorker&, std::uint64_t first, std::uint64_t last)>;
+  void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function);
+  std::uint16_t add_handler(HandlerTable::Entry entry);
+
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace esker

@@ -1,0 +1,198 @@
+// The operations: what any lane, or a handler, asks of any PE. All are non-blocking.
+//
+// Names follow OpenSHMEM, with the context first. `target` is a local address in the symmetric heap that
+// stands for the same offset on PE `pe`. An operation is applied some time before quiet() on its PE or
+// barrier_all() returns, exactly once; nothing else is promised about order (docs/contracts/ordering.md).
+//
+// Misuse, a PE that does not exist or a target outside the heap, aborts the job with the values.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <esker/aggregator/command.hpp>
+#include <esker/device/error.hpp>
+#include <esker/runtime/active_message.hpp>
+
+namespace esker {
+
+/// Who may send: WorkItem, GroupItem, HandlerContext.
+template <class C>
+concept Sender = requires(C& context, Command command, const std::uint64_t (&words)[2]) {
+  { context.pe() } -> std::convertible_to<std::uint32_t>;
+  { context.n_pes() } -> std::convertible_to<std::uint32_t>;
+  { context.heap().base } -> std::convertible_to<std::byte*>;
+  { context.where() } -> std::convertible_to<std::string>;
+  context.post(command, words);
+};
+
+namespace detail {
+
+template <class T>
+constexpr Operand number_operand() {
+  if constexpr (std::is_same_v<T, float>) return Operand::kFloat;
+  else if constexpr (std::is_same_v<T, double>) return Operand::kDouble;
+  else if constexpr (std::is_signed_v<T>) return sizeof(T) == 4 ? Operand::kInt32 : Operand::kInt64;
+  else return sizeof(T) == 4 ? Operand::kUint32 : Operand::kUint64;
+}
+
+template <class T>
+constexpr Operand bytes_operand() {
+  switch (sizeof(T)) {
+    case 1: return Operand::kBytes1;
+    case 2: return Operand::kBytes2;
+    case 4: return Operand::kBytes4;
+    case 8: return Operand::kBytes8;
+    default: return Operand::kBytes16;
+  }
+}
+
+template <class Context>
+[[noreturn, gnu::cold, gnu::noinline]] void bad_target(const Context& context, const char* call,
+                                                       std::uint64_t offset, std::uint64_t bytes,
+                                                       std::uint32_t pe) {
+  const std::string who = std::string(call) + " " + context.where() + ": ";
+  if (pe >= context.n_pes()) {
+    misuse(who + "PE " + std::to_string(pe) + " is not below " + std::to_string(context.n_pes()));
+  }
+  misuse(who + "a target of " + std::to_string(bytes) + " bytes at heap offset " +
+         std::to_string(static_cast<std::int64_t>(offset)) + " is outside the symmetric heap of " +
+         std::to_string(context.heap().bytes) + " bytes");
+}
+
+/// Word 0 of the message, once PE and target are known to exist.
+template <class Context>
+std::uint64_t checked_address(const Context& context, const char* call, const void* target,
+                              std::uint64_t bytes, std::uint32_t pe) {
+  // Below the heap the difference wraps to something above it.
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
+  if (pe >= context.n_pes() || offset >= context.heap().bytes || context.heap().bytes - offset < bytes)
+      [[unlikely]] {
+    bad_target(context, call, offset, bytes, pe);
+  }
+  return address_word(pe, offset);
+}
+
+template <class T>
+std::uint64_t value_word(const T& value) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof value);
+  return word;
+}
+
+template <class Context, std::uint32_t Words, class... Election>
+void post(Context&& context, Command command, const std::uint64_t (&words)[Words], Election&&... election) {
+  if constexpr (sizeof...(Election) == 0) {
+    context.post(command, words);
+  } else {
+    context.post(command, words, std::forward<Election>(election)...);
+  }
+}
+
+template <class Context, class T, class... Election>
+void send_value(Context&& context, const char* call, Operation operation, T* target, std::type_identity_t<T> value,
+                std::uint32_t pe, Election&&... election) {
+  const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), pe), value_word(value)};
+  post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
+}
+
+}  // namespace detail
+
+template <class T>
+concept Putable = std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 ||
+                                                      sizeof(T) == 8 || sizeof(T) == 16);
+template <class T>
+concept Integer32Or64 = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
+
+/// Stores `value`. To this PE it is a store, done on return; 16 bytes are stored as two halves.
+/// `election` is absent (auto-grouping), or one of device/election; with one, a put to this PE travels
+/// like any other.
+template <class Context, Putable T, class... Election>
+void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  const std::uint64_t address = detail::checked_address(context, "shmem_put", target, sizeof(T), pe);
+  if constexpr (sizeof...(Election) == 0) {
+    if (pe == context.pe()) {
+      if constexpr (sizeof(T) == 16) {
+        std::uint64_t half[2];
+        std::memcpy(half, &value, sizeof half);
+        auto* const at = reinterpret_cast<std::uint64_t*>(target);
+        std::atomic_ref<std::uint64_t>(at[0]).store(half[0], std::memory_order_relaxed);
+        std::atomic_ref<std::uint64_t>(at[1]).store(half[1], std::memory_order_relaxed);
+      } else {
+        std::atomic_ref<T>(*target).store(value, std::memory_order_relaxed);
+      }
+      return;
+    }
+  }
+  constexpr Command command{Operation::kPut, detail::bytes_operand<T>(), 0};
+  if constexpr (sizeof(T) == 16) {
+    std::uint64_t words[3] = {address, 0, 0};
+    std::memcpy(words + 1, &value, sizeof value);
+    detail::post(context, command, words, std::forward<Election>(election)...);
+  } else {
+    const std::uint64_t words[2] = {address, detail::value_word(value)};
+    detail::post(context, command, words, std::forward<Election>(election)...);
+  }
+}
+
+/// Adds 1. Costs 8 bytes on the wire.
+template <class Context, Integer32Or64 T, class... Election>
+void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
+  const std::uint64_t words[1] = {detail::checked_address(context, "shmem_inc", target, sizeof(T), pe)};
+  detail::post(context, {Operation::kInc, detail::number_operand<T>(), 0}, words,
+               std::forward<Election>(election)...);
+}
+
+/// Adds, wrapping around for integers.
+template <class Context, Number32Or64 T, class... Election>
+void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe, std::forward<Election>(election)...);
+}
+template <class Context, Number32Or64 T, class... Election>
+void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe, std::forward<Election>(election)...);
+}
+template <class Context, Number32Or64 T, class... Election>
+void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe, std::forward<Election>(election)...);
+}
+template <class Context, Integer32Or64 T, class... Election>
+void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe, std::forward<Election>(election)...);
+}
+template <class Context, Integer32Or64 T, class... Election>
+void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+              Election&&... election) {
+  detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe, std::forward<Election>(election)...);
+}
+template <class Context, Integer32Or64 T, class... Election>
+void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+               Election&&... election) {
+  detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe, std::forward<Election>(election)...);
+}
+
+/// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the
+/// granule of 4096 bytes that `target` lies in.
+template <class Context, class Target, class Arguments, class... Election>
+void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
+              std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
+  std::uint64_t words[Handler<Target, Arguments>::kWords] = {
+      detail::checked_address(context, "shmem_am", target, sizeof(Target), pe)};
+  std::memcpy(words + 1, &arguments, sizeof arguments);
+  detail::post(context, {Operation::kActiveMessage, Operand::kNone, handler.index}, words,
+               std::forward<Election>(election)...);
+}
+
+}  // namespace esker

@@ -1,0 +1,67 @@
+// Symmetric memory: the same offset on every PE.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <esker/device/platform.hpp>
+
+namespace esker {
+
+/// A view of symmetric memory: trivially copyable, captured by kernels by value. &array[i] is the local
+/// address that stands for element i on any PE.
+template <class T>
+class SymmetricArray {
+ public:
+  SymmetricArray() = default;
+  SymmetricArray(T* data, std::uint64_t size) : data_{data}, size_{size} {}
+
+  ESKER_HD T& operator[](std::uint64_t i) const { return data_[i]; }
+  ESKER_HD T* data() const { return data_; }
+  /// Elements on each PE.
+  ESKER_HD std::uint64_t size() const { return size_; }
+  ESKER_HD T* begin() const { return data_; }
+  ESKER_HD T* end() const { return data_ + size_; }
+  std::span<T> span() const { return {data_, size_}; }
+
+ private:
+  T* data_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+/// The allocator of one PE. All calls are collective and in the same order on every PE.
+class SymmetricHeap {
+ public:
+  /// `count` zeroed elements on every PE. Messages may arrive there as soon as any PE has returned.
+  ///
+  /// Errors. Error{kOutOfMemory}: the heap's limit or the host's memory does not allow it; nothing has
+  ///         changed on any PE. Error{kContract}: the PEs ask for different sizes, or are in different
+  ///         calls. Every PE throws alike.
+  template <class T>
+  SymmetricArray<T> allocate(std::uint64_t count) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment);
+    return {static_cast<T*>(allocate_bytes(count, sizeof(T))), count};
+  }
+
+  /// Gives the memory back. Requires that no message for it is under way (barrier_all).
+  template <class T>
+  void free(SymmetricArray<T> array) {
+    free_bytes(array.data());
+  }
+
+  /// Most that can be allocated on each PE: Config::heap_bytes.
+  virtual std::uint64_t limit_bytes() const = 0;
+  virtual std::uint64_t allocated_bytes() const = 0;
+
+  /// Every allocation starts on a multiple of this.
+  static constexpr std::size_t kAlignment = 128;
+
+ protected:
+  ~SymmetricHeap() = default;
+  virtual void* allocate_bytes(std::uint64_t count, std::size_t element_bytes) = 0;
+  virtual void free_bytes(void* at) = 0;
+};
+
+}  // namespace esker

@@ -1,0 +1,47 @@
+// A lane of a kernel that can send messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <esker/device/lane.hpp>
+#include <esker/runtime/device_context.hpp>
+
+namespace esker {
+
+/// What a kernel takes that needs no group operation; on the CPU its lanes run as a plain loop.
+///
+/// Contract. Valid during the kernel. Cheap to copy.
+class WorkItem : public Lane {
+ public:
+  WorkItem(const Lane& lane, const DeviceContext& context, Outbox& outbox)
+      : Lane{lane}, context_{&context}, outbox_{&outbox} {}
+
+  /// This PE, and how many there are: destinations are 0 .. n_pes() - 1.
+  std::uint32_t pe() const { return context_->pe; }
+  std::uint32_t n_pes() const { return context_->n_pes; }
+
+  // For shmem.hpp.
+  const HeapView& heap() const { return context_->heap; }
+  std::string where() const {
+    return "by lane " + std::to_string(lane()) + " of group " + std::to_string(group_id());
+  }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) const {
+    outbox_->send(command.word(), words);
+  }
+  /// With an election that needs no group: PerLane.
+  template <std::uint32_t Words, class Election>
+  void post(Command command, const std::uint64_t (&words)[Words], Election&& election) const {
+    PackageSink sink(*context_);
+    const Lane& lane = *this;
+    std::forward<Election>(election).send(lane, sink, command.word(), words);
+  }
+
+ private:
+  const DeviceContext* context_;
+  Outbox* outbox_;
+};
+
+}  // namespace esker

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Checks that includes point down and that vendors' names stay where they belong.
+
+Layers:  apps -> {tasks, pipeline, transfer} -> runtime -> net -> aggregator -> queue -> device
+(net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps.
+
+usage: check_includes.py [ROOT]     prints one line a violation; exits 1 if there is one
+"""
+
+import re
+import sys
+from pathlib import Path
+
+LAYER = {
+    "device": 0,
+    "queue": 1,
+    "aggregator": 2,
+    "net": 3,
+    "runtime": 4,
+    "tasks": 5,
+    "pipeline": 5,
+    "transfer": 5,
+    "apps": 6,
+}
+SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
+
+# What users include: applications too, besides their own folder. Nothing vendor-made may come along.
+PUBLIC = {
+    "esker.hpp",
+    "runtime/build_info.hpp",
+    "runtime/command_line.hpp",
+    "runtime/config.hpp",
+    "runtime/error.hpp",
+    "runtime/parse_value.hpp",
+}
+PUBLIC_FOLDERS = ("tasks/", "pipeline/", "transfer/")
+
+VENDOR_HEADER = re.compile(
+    r"(cuda|hip|cub|thrust|nvtx3|cooperative_groups|ucp|ucs|uct)(/|_|\.h)|nvshmem|mpi\.h|hsa/|nv/"
+)
+MPI_HEADER = re.compile(r"mpi\.h")
+UCX_HEADER = re.compile(r"(ucp|ucs|uct)/")
+VENDOR_NAME = re.compile(
+    r"\b(__CUDACC__|__NVCC__|__HIPCC__|__HIP__|__CUDA_ARCH__|__HIP_DEVICE_COMPILE__|__AMDGCN__|__NVPTX__"
+    r"|__global__|__device__|__host__|__shared__|__launch_bounds__|__syncthreads|__hip_\w+"
+    r"|(?:cuda|hip)[A-Z]\w*|cuda::|cub::|threadIdx|blockIdx)"
+)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|endif)\b")
+
+
+def code_lines(text):
+    """The lines without comments, and without string contents except those of includes."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/',
+                  lambda m: m.group() if m.group().startswith('"') else blank(m), text, flags=re.S)
+    return [line if INCLUDE.match(line) else re.sub(r'"(?:\\.|[^"\\\n])*"', '""', line)
+            for line in text.split("\n")]
+
+
+def our_header(root, file, quote, name):
+    """Path of an included header of ours relative to root, or None for anyone else's."""
+    if name.startswith("esker/"):
+        return name[len("esker/"):]
+    if quote == '"' and (file.parent / name).exists():
+        return (file.parent / name).resolve().relative_to(root).as_posix()
+    return None
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = Path(root).resolve()
+        self.violations = []
+        self.files = 0
+        self.public = self.closure(PUBLIC)
+
+    def report(self, file, line, what):
+        self.violations.append(f"{file.relative_to(self.root).as_posix()}:{line}: {what}")
+
+    def check(self):
+        folders = [*LAYER, "tests", "bench"]
+        files = [p for f in folders for p in (self.root / f).rglob("*") if p.suffix in SOURCES]
+        files += self.root.glob("*.hpp")
+        for file in sorted(files):
+            self.check_file(file)
+        return self.violations
+
+    def check_file(self, file):
+        path = file.relative_to(self.root).as_posix()
+        folder = path.split("/")[0]
+        conditions = 0
+        self.files += 1
+        for number, line in enumerate(code_lines(file.read_text(encoding="utf-8")), 1):
+            if match := CONDITION.match(line):
+                conditions += -1 if match[1] == "endif" else 1
+            if match := INCLUDE.match(line):
+                header = our_header(self.root, file, match[1], match[2])
+                if header is None:
+                    self.check_foreign(file, number, path, match[2], conditions)
+                else:
+                    self.check_direction(file, number, path, header)
+            elif folder not in ("device", "bench") and not path.startswith(("tests/device/", "tests/install/")):
+                if match := VENDOR_NAME.search(line):
+                    self.report(file, number, f"{match[1]} outside device/")
+
+    def check_direction(self, file, number, path, header):
+        folder, target = path.split("/")[0], header.split("/")[0]
+        if target in ("tests", "bench") and target != folder:
+            self.report(file, number, f"{folder} may not include {header}")
+        if target == "apps" and folder not in ("apps", "tests"):
+            self.report(file, number, f"{folder} may not include {header}")
+        if folder == "apps" and target != "apps":
+            if header not in PUBLIC and not header.startswith(PUBLIC_FOLDERS):
+                self.report(file, number, f"an application includes <esker/esker.hpp>, not {header}")
+        elif folder in LAYER:
+            below = LAYER.get(target, -1) < LAYER[folder] and target in LAYER
+            if header == "esker.hpp":
+                below = LAYER[folder] > LAYER["runtime"]
+            if target != folder and not below:
+                self.report(file, number, f"{folder} may not include {header}")
+
+    def check_foreign(self, file, number, path, name, conditions):
+        """A vendor's header: its place is device/, or its transport's folder; in a header, behind an #if."""
+        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/")):
+            return
+        allowed = path.startswith("device/")
+        if MPI_HEADER.match(name):
+            allowed = path.startswith("net/mpi/")
+        elif UCX_HEADER.match(name):
+            allowed = path.startswith("net/ucx/")
+        if not allowed:
+            self.report(file, number, f"<{name}> does not belong here")
+        elif path in self.public and conditions == 0:
+            self.report(file, number, f"<{name}> reaches every user of the library: put it behind an #if")
+
+    def closure(self, headers):
+        """Those of `headers` that exist, and every header of ours that they need."""
+        found, open_ = set(), list(headers)
+        while open_:
+            name = open_.pop()
+            file = self.root / name
+            if name in found or not file.exists():
+                continue
+            found.add(name)
+            for line in code_lines(file.read_text(encoding="utf-8")):
+                if match := INCLUDE.match(line):
+                    if inner := our_header(self.root, file, match[1], match[2]):
+                        open_.append(inner)
+        return found
+
+
+def main():
+    checker = Checker(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
+    violations = checker.check()
+    for violation in violations:
+        print(violation)
+    print(f"check_includes: {checker.files} files, {len(violations)} violations")
+    return 1 if violations or checker.files == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Everything that CI runs: each preset's build and tests, then the checks of the sources.
+#
+# Contract. Nothing is assumed but Debian 12 or Ubuntu 24.04 and a checkout; nothing is asked. Every part
+# runs, whatever became of the ones before it. A part that cannot be tried, such as a GPU test without a
+# GPU, counts as skipped. The last line is "N passed, N failed, N skipped"; exit 1 if anything failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/cuda_toolkit.sh
+exec </dev/null
+
+all_parts=(cpu tsan asan cuda hip checks)
+usage() {
+  echo "usage: scripts/test.sh [--only PART]... [--no-bootstrap]"
+  echo "  PART: ${all_parts[*]}"
+}
+
+parts=()
+bootstrap=true
+while (($#)); do
+  case "$1" in
+    --only)
+      if (($# < 2)) || [[ " ${all_parts[*]} " != *" $2 "* ]]; then usage >&2; exit 2; fi
+      parts+=("$2")
+      shift 2
+      ;;
+    --no-bootstrap) bootstrap=false; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+((${#parts[@]})) || parts=("${all_parts[@]}")
+
+if $bootstrap; then scripts/bootstrap.sh --all; fi
+
+jobs="$(nproc)"
+nvcc="$(find_nvcc)"
+if [[ -n "$nvcc" ]]; then export CUDACXX="$nvcc"; fi
+export CMAKE_GENERATOR=Ninja
+# A sanitizer's finding is a failure, undefined behaviour included. Open MPI is not instrumented and keeps
+# memory until the process ends.
+export ASAN_OPTIONS=detect_stack_use_after_return=1
+export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS=second_deadlock_stack=1:ignore_noninstrumented_modules=1
+# In a container MPI runs as root, on fewer cores than processes, and may not read a neighbour's memory.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+declare -A passed failed skipped seconds
+failures=()
+
+# step PART NAME COMMAND...: runs it and counts it as one result.
+step() {
+  local part="$1" name="$2"
+  shift 2
+  echo "=== $part: $name"
+  if "$@"; then
+    passed[$part]=$((passed[$part] + 1))
+  else
+    failed[$part]=$((failed[$part] + 1))
+    failures+=("$part: $name")
+    return 1
+  fi
+}
+
+skip() {
+  echo "=== $1: $2: skipped, $3"
+  skipped[$1]=$((skipped[$1] + 1))
+}
+
+# run_tests PRESET CTEST_OPTION...: adds up ctest's results.
+run_tests() {
+  local preset="$1" report="$PWD/build/$1/tests.xml" counts
+  shift
+  echo "=== $preset: tests"
+  rm -f "$report"
+  ctest --preset "$preset" --no-tests=ignore --output-junit "$report" --test-output-size-passed 1000000 "$@" || true
+  if ! counts="$(scripts/count_tests.py "$report")"; then
+    failed[$preset]=$((failed[$preset] + 1))
+    failures+=("$preset: ctest left no report")
+    return
+  fi
+  local n_passed n_failed n_skipped names
+  read -r n_passed n_failed n_skipped names <<<"$counts"
+  passed[$preset]=$((passed[$preset] + n_passed))
+  failed[$preset]=$((failed[$preset] + n_failed))
+  skipped[$preset]=$((skipped[$preset] + n_skipped))
+  if ((n_failed)); then failures+=("$preset: $names"); fi
+}
+
+build() {
+  step "$1" configure cmake --preset "$1" && step "$1" build cmake --build --preset "$1" --parallel "$jobs"
+}
+
+run_preset() {
+  case "$1" in
+    cpu | tsan | asan) build "$1" && run_tests "$1" ;;
+    cuda)
+      if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
+      build cuda && run_tests cuda -L gpu
+      ;;
+    hip)
+      if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi
+      build hip && run_tests hip -L gpu
+      ;;
+  esac
+}
+
+sources() { git ls-files -- "$@"; }
+check_format() { sources '*.hpp' '*.cpp' '*.cu' '*.hip' | xargs clang-format --dry-run -Werror; }
+check_tidy() {
+  cmake --preset cpu >/dev/null &&
+    sources {device,queue,aggregator,net,runtime}/'*.cpp' |
+    xargs -P "$jobs" -n 1 clang-tidy -p build/cpu --quiet --warnings-as-errors='*'
+}
+
+run_checks() {
+  step checks includes scripts/check_includes.py || true
+  # Other versions format differently: the one of Debian 12 decides.
+  if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
+    step checks format check_format || true
+  else
+    skip checks format "clang-format is not version 14"
+  fi
+  if command -v clang-tidy >/dev/null; then
+    step checks clang-tidy check_tidy || true
+  else
+    skip checks clang-tidy "it is not installed"
+  fi
+}
+
+for part in "${parts[@]}"; do
+  passed[$part]=0 failed[$part]=0 skipped[$part]=0
+  started=$SECONDS
+  if [[ "$part" == checks ]]; then run_checks; else run_preset "$part" || true; fi
+  seconds[$part]=$((SECONDS - started))
+done
+
+echo
+total_passed=0 total_failed=0 total_skipped=0
+for part in "${parts[@]}"; do
+  printf '%-7s %4d passed %3d failed %3d skipped %5d s\n' \
+    "$part" "${passed[$part]}" "${failed[$part]}" "${skipped[$part]}" "${seconds[$part]}"
+  total_passed=$((total_passed + passed[$part]))
+  total_failed=$((total_failed + failed[$part]))
+  total_skipped=$((total_skipped + skipped[$part]))
+done
+for failure in "${failures[@]}"; do echo "failed: $failure"; done
+echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+((total_failed == 0))

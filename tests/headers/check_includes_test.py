@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Plants violations in a small tree: scripts/check_includes.py finds each, and nothing in the clean tree."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from check_includes import Checker  # noqa: E402
+
+CLEAN = {
+    "esker.hpp": "#include <esker/runtime/runtime.hpp>\n",
+    "runtime/runtime.hpp": "#include <esker/net/network.hpp>\n#include <esker/device/platform.hpp>\n",
+    "net/network.hpp": "#include <esker/aggregator/wire.hpp>\n",
+    "net/mpi/transport.cpp": "#include <mpi.h>\n",
+    "aggregator/wire.hpp": "#include <cstdint>  // like cudaMemcpy()\n",
+    "queue/queue.hpp": "#include <esker/device/platform.hpp>\n",
+    "device/platform.hpp": "#if defined(__HIPCC__)\n#include <hip/hip_runtime.h>\n#endif\n",
+    "apps/gups/main.cpp": '#include <esker/esker.hpp>\n#include "table.hpp"\nconst char* name = "cudaMalloc";\n',
+    "apps/gups/table.hpp": "#include <vector>\n",
+    "tests/queue/queue_test.cpp": "#include <esker/queue/queue.hpp>\n",
+}
+
+
+class CheckIncludes(unittest.TestCase):
+    def violations(self, **planted):
+        """Violations in the clean tree after adding lines to some of its files."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**CLEAN, **{p: CLEAN.get(p, "") + t for p, t in planted.items()}}.items():
+                file = Path(root) / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            return Checker(root).check()
+
+    def assert_found(self, path, text, message):
+        found = self.violations(**{path: text})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(message, found[0])
+        self.assertTrue(found[0].startswith(f"{path}:"), found[0])
+
+    def test_a_clean_tree_has_no_violation(self):
+        self.assertEqual(self.violations(), [])
+
+    def test_an_include_that_points_up_is_found(self):
+        self.assert_found("queue/queue.hpp", "#include <esker/runtime/runtime.hpp>\n", "queue may not include runtime/")
+
+    def test_the_aggregator_may_not_know_the_network(self):
+        self.assert_found("aggregator/wire.hpp", "#include <esker/net/network.hpp>\n", "aggregator may not include net/")
+
+    def test_a_relative_include_is_no_way_round(self):
+        self.assert_found("queue/queue.hpp", '#include "../runtime/runtime.hpp"\n', "queue may not include runtime/")
+
+    def test_folders_of_one_layer_do_not_know_each_other(self):
+        self.assert_found("tasks/a.hpp", "#include <esker/pipeline/b.hpp>\n", "tasks may not include pipeline/")
+
+    def test_the_library_may_not_include_its_own_front_door(self):
+        self.assert_found("net/network.hpp", "#include <esker/esker.hpp>\n", "net may not include esker.hpp")
+
+    def test_an_application_sees_public_headers_only(self):
+        self.assert_found("apps/gups/main.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
+
+    def test_a_vendor_macro_outside_device_is_found(self):
+        self.assert_found("runtime/runtime.hpp", "#if defined(__CUDACC__)\n#endif\n", "__CUDACC__ outside device/")
+
+    def test_a_vendor_call_outside_device_is_found(self):
+        self.assert_found("apps/gups/main.cpp", "void f() { hipFree(nullptr); }\n", "hipFree outside device/")
+
+    def test_mpi_belongs_to_its_transport(self):
+        self.assert_found("runtime/runtime.hpp", "#include <mpi.h>\n", "<mpi.h> does not belong here")
+
+    def test_a_vendor_header_that_reaches_every_user_is_found(self):
+        self.assert_found("device/platform.hpp", "#include <cuda_runtime.h>\n", "put it behind an #if")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+// The single-producer, single-consumer queue: behaviour of one thread.
+#include <esker/queue/spsc_queue.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+namespace esker {
+namespace {
+
+TEST(SpscQueue, PopFailsOnAnEmptyQueueAndLeavesTheMessageAlone) {
+  SpscQueue<int> queue(4);
+  int message = 7;
+  EXPECT_TRUE(queue.was_empty());
+  EXPECT_FALSE(queue.try_pop(message));
+  EXPECT_EQ(message, 7);
+}
+
+TEST(SpscQueue, PopsInTheOrderOfPushesOverManyRounds) {
+  SpscQueue<int> queue(4);
+  int next = 0;
+  for (int i = 0; i < 100; i += 3) {  // three a time: the ring of four wraps at every offset
+    for (int k = 0; k < 3; ++k) ASSERT_TRUE(queue.try_push(i + k));
+    EXPECT_FALSE(queue.was_empty());
+    for (int k = 0; k < 3; ++k) {
+      int message = -1;
+      ASSERT_TRUE(queue.try_pop(message));
+      ASSERT_EQ(message, next++);
+    }
+    EXPECT_TRUE(queue.was_empty());
+  }
+}
+
+TEST(SpscQueue, EverySlotIsUsedBeforePushFails) {
+  SpscQueue<int> queue(4);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue.try_push(i));
+  EXPECT_FALSE(queue.try_push(4));
+  int message = -1;
+  ASSERT_TRUE(queue.try_pop(message));
+  EXPECT_EQ(message, 0);
+  EXPECT_TRUE(queue.try_push(4));
+  EXPECT_FALSE(queue.try_push(5));
+}
+
+TEST(SpscQueue, CapacityIsTheNextPowerOfTwo) {
+  EXPECT_EQ(SpscQueue<int>(1).capacity(), 1u);
+  EXPECT_EQ(SpscQueue<int>(5).capacity(), 8u);
+  SpscQueue<int> one(1);
+  for (int i = 0; i < 3; ++i) {
+    int message = -1;
+    ASSERT_TRUE(one.try_push(i));
+    ASSERT_FALSE(one.try_push(9));
+    ASSERT_TRUE(one.try_pop(message));
+    ASSERT_EQ(message, i);
+  }
+}
+
+TEST(SpscQueue, FailedPushKeepsAMoveOnlyMessage) {
+  SpscQueue<std::unique_ptr<int>> queue(1);
+  auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
+  ASSERT_TRUE(queue.try_push(std::move(first)));
+  EXPECT_EQ(first, nullptr);
+  ASSERT_FALSE(queue.try_push(std::move(second)));
+  ASSERT_NE(second, nullptr);
+  ASSERT_TRUE(queue.try_pop(first));
+  EXPECT_EQ(*first, 1);
+  EXPECT_EQ(*second, 2);
+}
+
+}  // namespace
+}  // namespace esker
