@@ -29,7 +29,9 @@ class Aggregators::One {
   bool holds_package = false;
   std::uint64_t ticket = 0;
   std::uint32_t position = 0;  // first message of the package not yet repacked
+  std::chrono::nanoseconds looked_for_stale_at{};
   std::atomic<std::uint64_t> flushed{0};
+  std::atomic<std::uint64_t> seen_epoch{0};  // by the last step
   std::atomic<std::uint32_t> was_open{0};
   std::atomic<bool> was_blocked{false};
 };
@@ -55,11 +57,13 @@ void Aggregators::run(One& one) {
       backoff.reset();
     } else {
       // Half full, not one package: waking for each would switch threads a thousand times more often.
+      // A flush that the last step could not finish is no news: it waits for somebody else, asleep.
       backoff.wait(bell_, [&] {
         return stopping_.load(std::memory_order_acquire) ||
                (one.was_blocked.load(std::memory_order_relaxed)
                     ? one.pool.had_one()
-                    : queue_.was_occupied() >= queue_.slots() / 2 || !flushed(epoch_.load()));
+                    : queue_.was_occupied() >= queue_.slots() / 2 ||
+                          one.seen_epoch.load(std::memory_order_relaxed) != epoch_.load(std::memory_order_relaxed));
       });
     }
   }
@@ -76,6 +80,7 @@ bool Aggregators::try_step(One& one) {
   if (!one.busy.compare_exchange_strong(is_free, true, std::memory_order_acquire)) return false;
   // Read before the queue is found empty: what was published before the request is then repacked.
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  one.seen_epoch.store(epoch, std::memory_order_relaxed);
   bool moved = false;
   bool drained = false;
   for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
@@ -100,13 +105,22 @@ bool Aggregators::try_step(One& one) {
     packages_.fetch_add(1, std::memory_order_relaxed);
   }
   if (drained && one.flushed.load(std::memory_order_relaxed) < epoch) {
+    moved |= !one.buffers.empty();
     one.buffers.close_all();
-    one.flushed.store(epoch, std::memory_order_release);  // [flush]
-    moved = true;
-  } else if (drained && !moved) {
-    const bool producing = producing_.load(std::memory_order_relaxed);
-    const IdleClock clock{producing, read_clock(producing ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC)};
-    moved |= one.buffers.close_stale(clock, settings_.timeout, settings_.max_age);
+    // Packages stand in the queue that were published behind one that is not: they are the flush's too.
+    if (queue_.was_occupied() == 0) {
+      one.flushed.store(epoch, std::memory_order_release);  // [flush]
+      moved = true;
+    }
+  } else if (drained && !moved && !one.buffers.empty()) {
+    // The process's clock is a system call: look twice a time-out, not at every idle step.
+    const std::chrono::nanoseconds now = read_clock(CLOCK_MONOTONIC);
+    if (now - one.looked_for_stale_at >= settings_.timeout / 2) {
+      one.looked_for_stale_at = now;
+      const bool producing = producing_.load(std::memory_order_relaxed);
+      const IdleClock clock{producing, producing ? read_clock(CLOCK_PROCESS_CPUTIME_ID) : now};
+      moved |= one.buffers.close_stale(clock, settings_.timeout, settings_.max_age);
+    }
   }
   one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);
   one.was_blocked.store(one.holds_package, std::memory_order_relaxed);

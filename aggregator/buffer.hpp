@@ -1,6 +1,7 @@
 // Node buffers and the pools that they come from and go back to.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,12 +54,13 @@ class BufferPool {
     if (free_.try_pop(buffer)) return buffer;
     if (all_.size() == limit_) return nullptr;
     all_.push_back(std::make_unique<Buffer>(buffer_bytes_, this));
+    made_.store(static_cast<std::uint32_t>(all_.size()), std::memory_order_relaxed);
     return all_.back().get();
   }
   void give_back(Buffer* buffer) { free_.try_push(buffer); }  // holds `limit` buffers: never full
 
-  /// Racy: whether try_acquire() would succeed.
-  bool had_one() const { return !free_.was_empty() || all_.size() < limit_; }
+  /// Racy, any thread: whether try_acquire() would succeed.
+  bool had_one() const { return !free_.was_empty() || made_.load(std::memory_order_relaxed) < limit_; }
   std::uint32_t buffer_bytes() const { return buffer_bytes_; }
   std::uint32_t limit() const { return limit_; }
 
@@ -67,6 +69,7 @@ class BufferPool {
   std::uint32_t limit_;
   SpscQueue<Buffer*> free_;
   std::vector<std::unique_ptr<Buffer>> all_;  // filler's
+  std::atomic<std::uint32_t> made_{0};        // == all_.size(), for had_one()
 };
 
 inline void recycle(Buffer* buffer) {

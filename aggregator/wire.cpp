@@ -8,6 +8,14 @@
 namespace esker::wire {
 namespace {
 
+/// Words of a message; 0 for whatever is no command, fields that a command does not use included.
+std::uint32_t words_of(Command command, const HandlerWords& handlers) {
+  if (command.operation == Operation::kActiveMessage) {
+    return command.operand == Operand::kNone ? handlers.words_of_handler(command.handler) : 0;
+  }
+  return command.handler == 0 ? message_words(command) : 0;
+}
+
 std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& header,
                            const Expected& expected) {
   std::size_t at = sizeof(FrameHeader);
@@ -19,10 +27,7 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     RunHeader run;
     std::memcpy(&run, frame.data() + at, sizeof run);
     at += sizeof run;
-    const Command command = Command::from_word(run.command);
-    const std::uint32_t words = command.operation == Operation::kActiveMessage
-                                    ? expected.handlers->words_of_handler(command.handler)
-                                    : message_words(command);
+    const std::uint32_t words = words_of(Command::from_word(run.command), *expected.handlers);
     if (words == 0) {
       return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
     }
@@ -67,6 +72,10 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
     return fmt::format("it is for PE {}, not for PE {}", header.destination, expected.receiver);
   }
   if (header.reserved[0] != 0 || header.reserved[1] != 0) return "reserved fields are not zero";
+  if (header.text_bytes != 0 && header.kind != Kind::kFailure) {
+    return fmt::format("{} bytes of text in a frame of kind {}", header.text_bytes,
+                       static_cast<unsigned>(header.kind));
+  }
   switch (header.kind) {
     case Kind::kMessages: return defect_in_runs(frame, header, expected);
     case Kind::kQuietRequest:

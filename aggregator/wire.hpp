@@ -14,12 +14,12 @@ namespace esker::wire {
 inline constexpr std::uint32_t kMagic = 0x524b5345;  // "ESKR" in little-endian memory
 inline constexpr std::uint16_t kVersion = 1;
 
-/// What a frame is. Frames other than kMessages carry one control word list and no runs.
+/// What a frame is. Frames other than kMessages carry `value`, or a text, and no runs.
 enum class Kind : std::uint16_t {
   kMessages = 1,
   kQuietRequest,  // value: sequence number up to which the sender wants to know
   kQuietReply,    // value: sequence number up to which everything has been applied
-  kFailure,       // text: why the sender has failed
+  kFailure,       // value: Error::Kind; text: why the sender has failed
   kHangReport,    // value: messages that the sender has sent to the receiver
 };
 

@@ -14,10 +14,8 @@ if(ESKER_DEVICE STREQUAL "CUDA")
   endif()
   enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  # A kernel may be a lambda, and constexpr functions of the standard library are for device code too.
-  set(esker_cuda_flags --extended-lambda --expt-relaxed-constexpr)
+  # The standard by hand: CMake 3.25 does not know it for this compiler. A kernel may be a lambda, and constexpr functions of the standard library are for device code too.
+  set(esker_cuda_flags -std=c++20 --extended-lambda --expt-relaxed-constexpr)
 elseif(ESKER_DEVICE STREQUAL "HIP")
   # A compiler call for each file: CMake's HIP language wants a ROCm tree, which Debian's hipcc is not.
   find_program(ESKER_HIPCC hipcc REQUIRED)

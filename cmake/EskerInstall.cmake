@@ -5,10 +5,14 @@ include(GNUInstallDirs)
 # What a user may include, as scripts/check_includes.py has it for the applications, ...
 set(public_headers
   esker.hpp
+  device/election/fine_grain.hpp
+  device/election/per_lane.hpp
+  device/election/per_wave.hpp
+  device/election/predicated.hpp
+  device/error.hpp
   runtime/build_info.hpp
   runtime/command_line.hpp
   runtime/config.hpp
-  runtime/error.hpp
   runtime/parse_value.hpp)
 # ... and what those include, no more: a header that is not installed may change without a word.
 set(unread ${public_headers})

@@ -27,10 +27,11 @@ SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 # What users include: applications too, besides their own folder. Nothing vendor-made may come along.
 PUBLIC = {
     "esker.hpp",
+    *(f"device/election/{way}.hpp" for way in ("fine_grain", "per_lane", "per_wave", "predicated")),
+    "device/error.hpp",
     "runtime/build_info.hpp",
     "runtime/command_line.hpp",
     "runtime/config.hpp",
-    "runtime/error.hpp",
     "runtime/parse_value.hpp",
 }
 PUBLIC_FOLDERS = ("tasks/", "pipeline/", "transfer/")
