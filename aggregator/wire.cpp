@@ -31,10 +31,11 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     if (words == 0) {
       return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
     }
-    if (run.words != words || run.reserved != 0) {
+    if (run.words != words) {
       return fmt::format("run {} of command {:#010x} has {} words a message, not {}", i, run.command,
                          run.words, words);
     }
+    if (run.reserved != 0) return fmt::format("run {} has {} in its reserved field", i, run.reserved);
     const std::uint64_t bytes = std::uint64_t{run.count} * words * 8;
     if (bytes > frame.size() - at) {
       return fmt::format("run {} has {} messages of {} bytes, but {} bytes are left", i, run.count,

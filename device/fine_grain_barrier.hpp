@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/atomic.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>
@@ -52,7 +51,8 @@ class FineGrainBarrier {
     const std::uint32_t phase = this->phase();  // it cannot end without this member
     step(0, 1);
     State& state = state_;
-    lane_.await("fine-grain barrier", [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
+    lane_.await("fine-grain barrier",
+                [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
   }
 
   ESKER_HD std::uint32_t index() const { return lane_.lane(); }
@@ -90,10 +90,13 @@ class FineGrainBarrier {
   }
 
  private:
-  static constexpr std::uint64_t kMember = 1, kArrived = std::uint64_t{1} << 16, kPhase = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kMember = 1, kArrived = std::uint64_t{1} << 16,
+                                 kPhase = std::uint64_t{1} << 32;
   static constexpr std::uint64_t kCount = 0xffff;
 
-  ESKER_HD static std::uint32_t phase_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+  ESKER_HD static std::uint32_t phase_of(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> 32);
+  }
   ESKER_HD std::uint32_t phase() const { return phase_of(state_.word.load_relaxed()); }
 
   /// One step for all converged lanes: `members` and `arrived` are what each adds.
@@ -105,7 +108,8 @@ class FineGrainBarrier {
       std::uint64_t seen = state_.word.load_relaxed();
       std::uint64_t next = 0;
       do {
-        const std::uint64_t all = (seen & kCount) + (members > 0 ? mine.total : 0) - (members < 0 ? mine.total : 0);
+        const std::uint64_t all =
+            (seen & kCount) + (members > 0 ? mine.total : 0) - (members < 0 ? mine.total : 0);
         const std::uint64_t here = ((seen / kArrived) & kCount) + arrived * mine.total;
         const bool ends = here > 0 && here == all;
         const std::uint64_t phase = (seen / kPhase + (ends ? 1 : 0)) * kPhase;  // wraps with the word

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/platform.hpp>
 
 #if defined(ESKER_ON_CPU)

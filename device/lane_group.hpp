@@ -3,10 +3,9 @@
 
 #include <concepts>
 #include <cstdint>
+#include <esker/device/platform.hpp>
 #include <limits>
 #include <type_traits>
-
-#include <esker/device/platform.hpp>
 
 namespace esker {
 

@@ -10,7 +10,7 @@ namespace esker {
 namespace {
 
 constexpr std::uint32_t kFramesAStep = 4;  // applied between two looks at the network
-constexpr std::uint32_t kWakeAfter = 8;    // recycled buffers: one thread switch for many
+constexpr std::uint32_t kWakeAfter = 8;    // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
@@ -87,6 +87,8 @@ void Network::submit(Buffer* buffer) {
     overflow_.push_back(buffer);
     overflowed_.fetch_add(1, std::memory_order_release);
   }
+  // Not for each: the owner may share this thread's core, and a switch costs as much as a buffer.
+  if (unseen_.fetch_add(1, std::memory_order_relaxed) + 1 == kWakeAfter) bell_.ring();
 }
 
 void Network::post(NetworkRequest* request) {
@@ -144,6 +146,7 @@ bool Network::progress() {
 
 bool Network::take_submitted() {
   bool moved = false;
+  unseen_.store(0, std::memory_order_relaxed);
   Buffer* buffer = nullptr;
   while (submitted_.try_pop(buffer)) {
     route(buffer);

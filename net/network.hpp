@@ -168,6 +168,7 @@ class Network final : public BufferSink {
   std::mutex overflow_mutex_;
   std::deque<Buffer*> overflow_;  // guarded by overflow_mutex_: grown buffers beyond the queue
   std::atomic<std::uint32_t> overflowed_{0};
+  std::atomic<std::uint32_t> unseen_{0};  // submitted since the owner last looked; a hint
 
   // Owner's from here.
   std::vector<std::deque<Buffer*>> to_ship_;

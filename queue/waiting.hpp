@@ -76,7 +76,7 @@ class Backoff {
 
  private:
   static constexpr std::uint32_t kPauses = 8;
-  static constexpr std::uint32_t kYields = 24;
+  static constexpr std::uint32_t kYields = 64;
   static constexpr std::chrono::microseconds kFirstNap{50};
 
   static void pause() {

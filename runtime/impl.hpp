@@ -463,6 +463,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         backoff.reset();
         continue;
       }
+      if (network_->has_news()) network_->bell().ring();  // what is waited for may hang on it
       if (from_lane && !marked) {
         marked = true;
         waiting_lanes_.fetch_add(1, std::memory_order_relaxed);

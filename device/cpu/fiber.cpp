@@ -3,13 +3,12 @@
 // It stands on fcontext, the switch under boost::context::fiber, and not on that class: ThreadSanitizer
 // counts function entries and exits on each fiber, and the class's templates enter on one and leave on
 // another.
-#include <esker/device/cpu/fiber.hpp>
-
 #include <cxxabi.h>
 
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstring>
+#include <esker/device/cpu/fiber.hpp>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

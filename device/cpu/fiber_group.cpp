@@ -1,10 +1,9 @@
 // The lanes of a group as fibers of one OS thread.
-#include <esker/device/cpu/fiber_group.hpp>
-
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
+#include <esker/device/cpu/fiber_group.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>

@@ -3,12 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <esker/device/cpu/fiber.hpp>
+#include <esker/device/cpu/meetings.hpp>
 #include <exception>
 #include <memory>
 #include <vector>
-
-#include <esker/device/cpu/fiber.hpp>
-#include <esker/device/cpu/meetings.hpp>
 
 namespace esker::cpu {
 

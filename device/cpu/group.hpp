@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <type_traits>
-
 #include <esker/device/lane.hpp>
 #include <esker/device/lane_group.hpp>
+#include <memory>
+#include <type_traits>
 
 namespace esker {
 
@@ -15,11 +14,11 @@ namespace cpu {
 
 /// What a lane hands in to a collective and takes out of it.
 struct Exchange {
-  std::uint64_t value;   // in, and the result of all but position_among
-  std::uint32_t from;    // in: source of a broadcast
-  bool active;           // in
-  bool present;          // the lane takes part; the engine's
-  Position position;     // out: the result of position_among
+  std::uint64_t value;  // in, and the result of all but position_among
+  std::uint32_t from;   // in: source of a broadcast
+  bool active;          // in
+  bool present;         // the lane takes part; the engine's
+  Position position;    // out: the result of position_among
 };
 
 /// One kind of collective. Its address says whether two lanes wait in the same one.
@@ -168,7 +167,8 @@ class GroupLane : public Lane {
   /// Waits for other lanes of this group to make `ready()` true. `where` names the wait in a report.
   template <class Ready>
   void await(const char* where, Ready ready) const {
-    engine_->await(lane(), where, [](void* context) { return (*static_cast<Ready*>(context))(); }, &ready);
+    engine_->await(
+        lane(), where, [](void* context) { return (*static_cast<Ready*>(context))(); }, &ready);
   }
 
  private:

@@ -1,10 +1,8 @@
 // Kernels on the CPU.
-#include <esker/device/cpu/launch.hpp>
-
-#include <utility>
-
 #include <esker/device/cpu/fiber_group.hpp>
+#include <esker/device/cpu/launch.hpp>
 #include <esker/device/cpu/thread_group.hpp>
+#include <utility>
 
 namespace esker::cpu {
 namespace {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <type_traits>
-
 #include <esker/device/group.hpp>
 #include <esker/device/lane.hpp>
+#include <memory>
+#include <type_traits>
 
 namespace esker {
 
@@ -26,8 +25,8 @@ void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_
 /// all lanes of a group in flight. What a lane throws is thrown here, after the other lanes of its
 /// group have ended; groups after it do not run.
 template <class Body>
-void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
-                GroupExecution execution, Body&& body) {
+void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t last, GroupExecution execution,
+                Body&& body) {
   using Kernel = std::remove_reference_t<Body>;
   if constexpr (std::is_invocable_v<Kernel&, Lane>) {
     for (std::uint64_t group = first; group < last; ++group) {

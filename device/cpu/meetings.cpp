@@ -1,8 +1,7 @@
 // Who of a group waits where.
-#include <esker/device/cpu/meetings.hpp>
-
 #include <algorithm>
 #include <cstring>
+#include <esker/device/cpu/meetings.hpp>
 #include <new>
 #include <stdexcept>
 
@@ -156,13 +155,13 @@ std::string Meetings::misuse() const {
 }
 
 void Meetings::FreeAligned::operator()(std::byte* memory) const {
-  ::operator delete(memory, std::align_val_t{kLineBytes});
+  ::operator delete (memory, std::align_val_t{kLineBytes});
 }
 
 std::byte* Meetings::scratch(const void* key, std::size_t bytes) {
   auto found = std::find_if(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.key == key; });
   if (found == scratch_.end()) {
-    auto* memory = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kLineBytes}));
+    auto* memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kLineBytes}));
     scratch_.push_back({key, bytes, false, std::unique_ptr<std::byte, FreeAligned>(memory)});
     found = scratch_.end() - 1;
   }

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <esker/device/cpu/group.hpp>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <esker/device/cpu/group.hpp>
 
 namespace esker::cpu {
 

@@ -1,7 +1,6 @@
 // The lanes of a group as one OS thread each.
-#include <esker/device/cpu/thread_group.hpp>
-
 #include <chrono>
+#include <esker/device/cpu/thread_group.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>

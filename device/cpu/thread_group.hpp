@@ -3,11 +3,10 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <esker/device/cpu/meetings.hpp>
 #include <exception>
 #include <mutex>
 #include <vector>
-
-#include <esker/device/cpu/meetings.hpp>
 
 namespace esker::cpu {
 
@@ -50,8 +49,8 @@ class ThreadGroup final : public GroupEngine {
   std::mutex mutex_;  // of all below
   Meetings meetings_;
   std::vector<LaneState> lanes_;
-  std::uint32_t blocked_ = 0;   // lanes in a meeting or awaiting
-  std::uint64_t changes_ = 1;   // of who is blocked
+  std::uint32_t blocked_ = 0;  // lanes in a meeting or awaiting
+  std::uint64_t changes_ = 1;  // of who is blocked
   bool cancelled_ = false;
   std::exception_ptr error_;
 };

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <type_traits>
-
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <string>
+#include <type_traits>
 
 namespace esker::cuda_backend {
 
@@ -34,7 +33,8 @@ std::string launch(const LaunchShape& shape, cudaStream_t stream, const Body& bo
   if (shape.lanes == 0) return "";
   if (shape.group_lanes == 0 || shape.group_lanes > 1024 || shape.groups() > 0x7fffffffu) {
     return "launch of " + std::to_string(shape.lanes) + " lanes in groups of " +
-           std::to_string(shape.group_lanes) + ": a group has 1 to 1024 lanes, a launch fewer than 2^31 groups";
+           std::to_string(shape.group_lanes) +
+           ": a group has 1 to 1024 lanes, a launch fewer than 2^31 groups";
   }
   const dim3 blocks(static_cast<unsigned>(shape.groups()));
   run_lanes<<<blocks, dim3(shape.group_lanes), 0, stream>>>(shape, body);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/atomic.hpp>
 #include <esker/device/election/sink.hpp>
 #include <esker/device/group.hpp>
@@ -44,6 +43,7 @@ namespace esker {
 /// Progress. A crew waits in two places, and in neither does anybody need anything from it:
 ///   - for a stage to be drained: it has claimed nothing that it has not written;
 ///   - in its duty, for a queue slot: it waits for the outside, holds one ticket, and gathers no more.
+///     (It may owe the next generation's duty too, which waits for this one and nothing else.)
 /// Between a claim and its add to `balance` there is no wait. So tickets are never held while messages
 /// gather, and the stage that a crew waits for is being copied by a crew that waits for the outside at
 /// most. On hardware whose waves run in lock step, a diverged part of a wave runs send() from beginning
@@ -72,14 +72,17 @@ class BasicAutoGroup {
         for (std::uint32_t r = 0; r < Words; ++r) stage.words[r * (StageWords / Words) + column] = words[r];
       }
       crew.sync();
-      std::uint32_t duty = kNone;
+      std::uint32_t duties = 0;  // a bit a stage
       if (leads) {
         const std::uint32_t filled = claim.first + claim.columns;
         if (claim.fills) note(stage, command, Words, filled);
-        if (settle(stage, claim.columns + (claim.fills ? kClosed - filled : 0))) duty = claim.stage;
-        if (completed_other) duty = 1 - claim.stage;
+        const bool completed = settle(stage, claim.columns + (claim.fills ? kClosed - filled : 0));
+        duties = (completed_other ? 1u << (1 - claim.stage) : 0u) | (completed ? 1u << claim.stage : 0u);
       }
-      do_duty(lane, crew, mine, sink, crew.broadcast(duty, mine.last));
+      duties = crew.broadcast(duties, mine.last);
+      // Both if others filled the generation that this crew opened before it had written its columns.
+      if ((duties >> (1 - claim.stage) & 1) != 0) do_duty(lane, crew, mine, sink, 1 - claim.stage);
+      if ((duties >> claim.stage & 1) != 0) do_duty(lane, crew, mine, sink, claim.stage);
       sent += claim.columns;
     }
   }
@@ -99,7 +102,8 @@ class BasicAutoGroup {
         if (settle(stage, kClosed - last.claimed)) duty = last.generation % 2;
       }
     }
-    do_duty(lane, crew, mine, sink, crew.broadcast(duty, mine.last));
+    duty = crew.broadcast(duty, mine.last);
+    if (duty != kNone) do_duty(lane, crew, mine, sink, duty);
   }
 
  private:
@@ -107,10 +111,10 @@ class BasicAutoGroup {
   static constexpr std::uint32_t kClosed = 1u << 31;
 
   struct Stage {
-    GroupAtomic<std::uint32_t> balance;  // columns written, + kClosed - columns once closed
-    GroupAtomic<std::uint32_t> drains;   // generations copied out; written by whoever has the duty
+    GroupAtomic<std::uint32_t> balance;           // columns written, + kClosed - columns once closed
+    GroupAtomic<std::uint32_t> drains;            // generations copied out; written by whoever has the duty
     std::uint32_t command, width, count, unused;  // the note: written by whoever closes
-    std::uint64_t words[StageWords];     // row r at r * (StageWords / width)
+    std::uint64_t words[StageWords];              // row r at r * (StageWords / width)
   };
   struct Shared {
     GroupAtomic<std::uint64_t> gate;
@@ -157,8 +161,7 @@ class BasicAutoGroup {
     for (;;) {
       std::uint64_t seen = shared_.gate.load_relaxed();
       const Gate old = Gate::unpack(seen);
-      const bool joins =
-          old.claimed == 0 || (old.full == 0 && old.command == command && old.words == words);
+      const bool joins = old.claimed == 0 || (old.full == 0 && old.command == command && old.words == words);
       Gate next{command, words, joins ? old.claimed : 0, 0,
                 joins ? old.generation : (old.generation + 1) % Gate::kGenerations};
       Stage& stage = shared_.stages[next.generation % 2];
@@ -197,7 +200,6 @@ class BasicAutoGroup {
 
   template <class Crew, class S>
   ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink, std::uint32_t duty) {
-    if (duty == kNone) return;
     const bool leads = mine.index + 1 == mine.total;
     Stage& stage = shared_.stages[duty];
     std::uint64_t ticket = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/election/together.hpp>
 
 namespace esker {

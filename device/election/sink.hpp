@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-
 #include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 

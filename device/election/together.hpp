@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/election/sink.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>

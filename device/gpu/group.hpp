@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
-
 #include <esker/device/lane.hpp>
 #include <esker/device/lane_group.hpp>
+#include <type_traits>
 
 namespace esker::gpu {
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/device/election/sink.hpp>
+#include <esker/queue/package_queue.hpp>
 #include <map>
 #include <utility>
 #include <vector>
-
-#include <esker/device/election/sink.hpp>
-#include <esker/queue/package_queue.hpp>
 
 #include "on_device.hpp"
 

@@ -1,8 +1,7 @@
 // Collectives in divergent code: software predication, and fine-grain barriers (thesis, Table 5-1b and c).
 #include <cstdint>
-#include <vector>
-
 #include <esker/device/fine_grain_barrier.hpp>
+#include <vector>
 
 #include "on_device.hpp"
 
@@ -37,7 +36,8 @@ struct Trip {
 
 /// Trip t: over the lanes that still loop, the sum, the sum of lower lanes, and, over those that take
 /// the inner branch, the minimum.
-Trip reference(const Flow& flow, std::uint64_t first, std::uint32_t size, std::uint64_t lane, std::uint32_t t) {
+Trip reference(const Flow& flow, std::uint64_t first, std::uint32_t size, std::uint64_t lane,
+               std::uint32_t t) {
   Trip trip{0, 0, ~std::uint64_t{0}};
   for (std::uint64_t l = first; l < first + size; ++l) {
     if (flow.trips(l) <= t) continue;
@@ -128,13 +128,15 @@ TEST(DivergedCollectives, MatchTheReferenceWithPredication) {
 }
 
 TEST(DivergedCollectives, MatchTheReferenceWithFineGrainBarriers) {
-  compare_with_reference(
-      false, [](const Flow& flow, Trip* trips) { return WithFineGrainBarriers{flow, false, trips}; });
+  compare_with_reference(false, [](const Flow& flow, Trip* trips) {
+    return WithFineGrainBarriers{flow, false, trips};
+  });
 }
 
 TEST(DivergedCollectives, MatchTheReferenceWhenLanesReturnBeforeTheyJoin) {
-  compare_with_reference(
-      false, [](const Flow& flow, Trip* trips) { return WithFineGrainBarriers{flow, true, trips}; });
+  compare_with_reference(false, [](const Flow& flow, Trip* trips) {
+    return WithFineGrainBarriers{flow, true, trips};
+  });
 }
 
 /// Lanes leave while others wait: the last to leave lets them go on. Nobody is left behind.

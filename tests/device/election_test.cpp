@@ -12,14 +12,14 @@ using testing::Traffic;
 using testing::Way;
 using testing::ways;
 
-/// The queue holds every package, so no consumer need run beside the kernel. `payload_bytes` of 256
-/// hold 32 short messages or 10 long ones: larger groups need several packages.
+/// The queue holds every package, even one a message, so no consumer need run beside the kernel.
+/// `payload_bytes` of 256 hold 32 short messages or 10 long ones: larger groups need several packages.
 template <class Kernel>
 void expect_exact_delivery(std::uint32_t payload_bytes) {
   for (const std::uint64_t seed : testing::kSeeds) {
     for (const Way& way : ways()) {
       SCOPED_TRACE(way.name() + ", seed " + std::to_string(seed));
-      QueueMemory memory(payload_bytes > 256 ? 512 : 8192, payload_bytes);
+      QueueMemory memory(8192, payload_bytes);
       const Traffic traffic{seed};
       run_on_device(way, Kernel{traffic, memory.sink()});
       Arrivals arrivals;
@@ -36,20 +36,20 @@ TEST(PerWaveElection, DeliversEachMessageOnce) {
   expect_exact_delivery<testing::SendPerWave>(256);
   expect_exact_delivery<testing::SendPerConvergedWave>(256);
 }
-TEST(PredicatedElection, DeliversEachMessageOnceInSeveralPackages) {
+TEST(PredicatedElection, DeliversEachMessageOnceInSmallPackages) {
   expect_exact_delivery<testing::SendPredicated>(256);
 }
-TEST(PredicatedElection, DeliversEachMessageOnceInOnePackage) {
-  expect_exact_delivery<testing::SendPredicated>(8192);
+TEST(PredicatedElection, DeliversEachMessageOnceInLargePackages) {
+  expect_exact_delivery<testing::SendPredicated>(2048);
 }
-TEST(FineGrainElection, DeliversEachMessageOnceInSeveralPackages) {
+TEST(FineGrainElection, DeliversEachMessageOnceInSmallPackages) {
   expect_exact_delivery<testing::SendFineGrain>(256);
 }
 TEST(AutoGroupElection, DeliversEachMessageOnceInSmallPackages) {
   expect_exact_delivery<testing::SendAutoGrouped>(256);
 }
 TEST(AutoGroupElection, DeliversEachMessageOnceInLargePackages) {
-  expect_exact_delivery<testing::SendAutoGrouped>(8192);
+  expect_exact_delivery<testing::SendAutoGrouped>(2048);
 }
 
 /// One command, the same number of messages in every lane.

@@ -44,21 +44,34 @@ ESKER_HD Result run_round(View view, const Plan& plan, std::uint64_t lane, std::
   const std::uint64_t value = plan.value(lane, round);
   const bool active = plan.active(lane, round);
   switch (round % 12) {
-    case 0: return {0, view.position_among(active)};
-    case 1: return {view.prefix_sum(value, active), {}};
-    case 2: return {view.reduce(value, Sum{}, active), {}};
-    case 3: return {view.reduce(value, Min{}, active), {}};
-    case 4: return {view.reduce(value, Max{}, active), {}};
-    case 5: return {view.reduce(value, And{}, active), {}};
-    case 6: return {view.reduce(value, Or{}, active), {}};
-    case 7: return {static_cast<std::uint64_t>(view.prefix_sum(static_cast<std::uint32_t>(value), active)), {}};
-    case 8: return {static_cast<std::uint64_t>(view.reduce(static_cast<int>(value), Min{}, active)), {}};
-    case 9: return {static_cast<std::uint64_t>(view.reduce(static_cast<float>(value % 1000), Max{}, active) == 0), {}};
+    case 0:
+      return {0, view.position_among(active)};
+    case 1:
+      return {view.prefix_sum(value, active), {}};
+    case 2:
+      return {view.reduce(value, Sum{}, active), {}};
+    case 3:
+      return {view.reduce(value, Min{}, active), {}};
+    case 4:
+      return {view.reduce(value, Max{}, active), {}};
+    case 5:
+      return {view.reduce(value, And{}, active), {}};
+    case 6:
+      return {view.reduce(value, Or{}, active), {}};
+    case 7:
+      return {static_cast<std::uint64_t>(view.prefix_sum(static_cast<std::uint32_t>(value), active)), {}};
+    case 8:
+      return {static_cast<std::uint64_t>(view.reduce(static_cast<int>(value), Min{}, active)), {}};
+    case 9:
+      return {static_cast<std::uint64_t>(view.reduce(static_cast<float>(value % 1000), Max{}, active) == 0),
+              {}};
     case 10: {
       const Position live = view.position_among(true);
       return {view.broadcast(value, live.last), live};
     }
-    default: view.sync(); return {view.index(), {view.size(), 0, 0}};
+    default:
+      view.sync();
+      return {view.index(), {view.size(), 0, 0}};
   }
 }
 
@@ -95,18 +108,30 @@ Result reference(const Plan& plan, std::uint64_t first, std::uint32_t size, std:
     high_float = std::max(high_float, static_cast<float>(v % 1000));
   }
   switch (round % 12) {
-    case 0: return {0, raised};
-    case 1: return {before, {}};
-    case 2: return {sum, {}};
-    case 3: return {low, {}};
-    case 4: return {high, {}};
-    case 5: return {all, {}};
-    case 6: return {any, {}};
-    case 7: return {before32, {}};
-    case 8: return {static_cast<std::uint64_t>(low_int), {}};
-    case 9: return {high_float == 0, {}};
-    case 10: return {plan.value(last_live, round), live};
-    default: return {lane - first, {size, 0, 0}};
+    case 0:
+      return {0, raised};
+    case 1:
+      return {before, {}};
+    case 2:
+      return {sum, {}};
+    case 3:
+      return {low, {}};
+    case 4:
+      return {high, {}};
+    case 5:
+      return {all, {}};
+    case 6:
+      return {any, {}};
+    case 7:
+      return {before32, {}};
+    case 8:
+      return {static_cast<std::uint64_t>(low_int), {}};
+    case 9:
+      return {high_float == 0, {}};
+    case 10:
+      return {plan.value(last_live, round), live};
+    default:
+      return {lane - first, {size, 0, 0}};
   }
 }
 

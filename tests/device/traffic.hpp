@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <esker/device/election/auto_group.hpp>
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
@@ -66,7 +65,8 @@ struct SendPerLane {
   QueueSink sink;
   ESKER_HD void operator()(Lane lane) const {
     QueueSink to = sink;
-    for (std::uint32_t m = 0; m < traffic.messages(lane.global_id()); ++m) traffic.send(PerLane{}, lane, to, m);
+    for (std::uint32_t m = 0; m < traffic.messages(lane.global_id()); ++m)
+      traffic.send(PerLane{}, lane, to, m);
   }
 };
 

@@ -1,0 +1,257 @@
+// The wire format: what a receiver refuses, why, and that it never reads outside a frame.
+#include <esker/aggregator/wire.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "frames.hpp"
+#include "seed.hpp"
+
+namespace esker {
+namespace {
+
+using wire::Kind;
+
+constexpr std::uint32_t kPes = 4;
+constexpr std::uint32_t kReceiver = 1;
+constexpr std::uint32_t kSource = 2;
+constexpr std::size_t kFirstRun = 64;
+constexpr Command kPut = built_in(Operation::kPut, Operand::kBytes8);
+constexpr Command kInc = built_in(Operation::kInc, Operand::kUint64);
+
+using Frame = std::vector<std::byte>;
+
+std::string defect(const Frame& frame) {
+  const OneHandlerAWordCount handlers;
+  return wire::find_defect(frame, {kPes, kReceiver, &handlers});
+}
+
+/// Two puts, three increments and an active message: the second run starts at byte 112.
+Frame good_frame() {
+  return FrameBuilder(Kind::kMessages, kSource, kReceiver)
+      .run(kPut, {{0x1000, 0x4008}, {5, 42}})
+      .run(kInc, {{8, 16, 24}})
+      .run(active_message(3), {{64}, {7}, {9}})
+      .bytes();
+}
+constexpr std::size_t kSecondRun = 112;
+
+Frame failure_frame() {
+  return FrameBuilder(Kind::kFailure, kSource, kReceiver).value(3).text("out of cheese").bytes();
+}
+
+struct Damage {
+  const char* name;
+  std::function<Frame()> frame;
+  const char* message;
+};
+std::ostream& operator<<(std::ostream& out, const Damage& damage) { return out << damage.name; }
+
+Damage field(const char* name, std::size_t at, auto value, const char* message) {
+  const auto make = [at, value] {
+    Frame frame = good_frame();
+    overwrite(frame, at, value);
+    return frame;
+  };
+  return {name, make, message};
+}
+Damage control_field(const char* name, std::size_t at, std::uint32_t value, const char* message) {
+  const auto make = [at, value] {
+    Frame frame = failure_frame();
+    overwrite(frame, at, value);
+    return frame;
+  };
+  return {name, make, message};
+}
+Damage run(const char* name, Command command, std::uint32_t words, const char* message) {
+  const auto make = [command, words] {
+    return FrameBuilder(Kind::kMessages, kSource, kReceiver)
+        .run(command, std::vector<std::vector<std::uint64_t>>(words, {8}))
+        .bytes();
+  };
+  return {name, make, message};
+}
+
+std::vector<Damage> damages() {
+  const auto empty = [] { return Frame{}; };
+  const auto stub = [] { return Frame(63); };
+  const auto torn = [] {
+    Frame frame = good_frame();
+    return Frame(frame.begin(), frame.end() - 8);
+  };
+  const auto trailing = [] {
+    Frame frame = good_frame();
+    frame.resize(frame.size() + 8);
+    overwrite(frame, 24, static_cast<std::uint32_t>(frame.size()));
+    return frame;
+  };
+  return {
+      {"Empty", empty, "0 bytes are shorter than a header of 64"},
+      {"ShorterThanAHeader", stub, "63 bytes are shorter than a header of 64"},
+      field("Magic", 0, std::uint32_t{0x12345678}, "magic 0x12345678 is not 0x524b5345"),
+      field("Version", 4, std::uint16_t{2}, "version 2 is not 1: the PEs run different builds"),
+      {"Torn", torn, "184 bytes arrived of a frame of 192"},
+      field("Bytes", 24, std::uint32_t{216}, "192 bytes arrived of a frame of 216"),
+      field("Source", 8, kPes, "source PE 4 is not below 4"),
+      field("Destination", 12, std::uint32_t{3}, "it is for PE 3, not for PE 1"),
+      field("Reserved", 48, std::uint64_t{1}, "reserved fields are not zero"),
+      field("LastReserved", 63, std::uint8_t{1}, "reserved fields are not zero"),
+      field("Kind", 6, std::uint16_t{6}, "unknown kind 6"),
+      field("KindZero", 6, std::uint16_t{0}, "unknown kind 0"),
+      field("TextBesideRuns", 36, std::uint32_t{8}, "8 bytes of text in a frame of kind 1"),
+      field("TooManyRuns", 32, std::uint32_t{4}, "run 3 of 4 starts at byte 192 of 192"),
+      field("TooFewRuns", 32, std::uint32_t{2}, "the runs end at byte 152 of 192"),
+      field("Messages", 28, std::uint32_t{7}, "the runs hold 6 messages, the header says 7"),
+      {"BytesBehindTheLastRun", trailing, "the runs end at byte 192 of 200"},
+      field("Command", kFirstRun, std::uint32_t{0}, "run 0 has the unknown command 0x00000000"),
+      field("CommandOfTheSecondRun", kSecondRun, std::uint32_t{0x90a}, "run 1 has the unknown command 0x0000090a"),
+      run("PutOfANumber", built_in(Operation::kPut, Operand::kInt64), 2, "run 0 has the unknown command 0x00000801"),
+      run("AndOfADouble", built_in(Operation::kAnd, Operand::kDouble), 2,
+          "run 0 has the unknown command 0x00000b06"),
+      run("IncOfAFloat", built_in(Operation::kInc, Operand::kFloat), 1, "run 0 has the unknown command 0x00000a02"),
+      run("PutWithAHandler", {Operation::kPut, Operand::kBytes8, 1}, 2, "run 0 has the unknown command 0x00010401"),
+      run("UnknownHandler", active_message(10), 9, "run 0 has the unknown command 0x000a0009"),
+      run("HandlerZero", active_message(0), 1, "run 0 has the unknown command 0x00000009"),
+      run("HandlerWithAnOperand", {Operation::kActiveMessage, Operand::kBytes8, 2}, 2,
+          "run 0 has the unknown command 0x00020409"),
+      run("WordsOfAPut", kPut, 3, "run 0 of command 0x00000401 has 3 words a message, not 2"),
+      run("WordsOfAHandler", active_message(3), 2, "run 0 of command 0x00030009 has 2 words a message, not 3"),
+      field("Words", kSecondRun + 4, std::uint32_t{0}, "run 1 of command 0x00000902 has 0 words a message, not 1"),
+      field("ReservedOfARun", kSecondRun + 12, std::uint32_t{9}, "run 1 has 9 in its reserved field"),
+      field("CountBeyondTheFrame", kFirstRun + 8, std::uint32_t{100},
+            "run 0 has 100 messages of 16 bytes, but 112 bytes are left"),
+      field("LargestCount", kFirstRun + 8, ~std::uint32_t{0},
+            "run 0 has 4294967295 messages of 16 bytes, but 112 bytes are left"),
+      field("LastRunTooLong", 152 + 8, std::uint32_t{3}, "run 2 has 3 messages of 24 bytes, but 24 bytes are left"),
+      control_field("ControlFrameWithRuns", 32, 1,
+                    "a control frame of 77 bytes with 1 runs, 0 messages and 13 bytes of text"),
+      control_field("ControlFrameWithMessages", 28, 2,
+                    "a control frame of 77 bytes with 0 runs, 2 messages and 13 bytes of text"),
+      control_field("TextTooLong", 36, 14,
+                    "a control frame of 77 bytes with 0 runs, 0 messages and 14 bytes of text"),
+      control_field("TextTooShort", 36, 0, "a control frame of 77 bytes with 0 runs, 0 messages and 0 bytes of text"),
+  };
+}
+
+class FindDefect : public testing::TestWithParam<Damage> {};
+
+TEST_P(FindDefect, NamesTheDamageWithItsValues) { EXPECT_EQ(defect(GetParam().frame()), GetParam().message); }
+
+INSTANTIATE_TEST_SUITE_P(Wire, FindDefect, testing::ValuesIn(damages()),
+                         [](const auto& tested) { return std::string{tested.param.name}; });
+
+TEST(Wire, GoodFramesOfEveryKindPass) {
+  EXPECT_EQ(defect(good_frame()), "");
+  EXPECT_EQ(defect(failure_frame()), "");
+  EXPECT_EQ(defect(FrameBuilder(Kind::kMessages, kSource, kReceiver).bytes()), "");
+  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kFailure}) {
+    EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).value(~0ull).bytes()), "");
+  }
+}
+
+TEST(Wire, OnlyAFailureHasText) {
+  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport}) {
+    EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).text("hm").bytes()),
+              "2 bytes of text in a frame of kind " + std::to_string(static_cast<int>(kind)));
+  }
+}
+
+TEST(Wire, EveryCommandWordIsEitherKnownWithItsWordsOrRefused) {
+  const OneHandlerAWordCount handlers;
+  std::uint32_t known = 0;
+  for (std::uint32_t bits = 0; bits < 16 * 16 * 16; ++bits) {
+    const Command command = Command::from_word((bits & 15) | (bits >> 4 & 15) << 8 | (bits >> 8) << 16);
+    const bool is_call = command.operation == Operation::kActiveMessage;
+    const std::uint32_t words = is_call ? handlers.words_of_handler(command.handler) : message_words(command);
+    const bool legal = words != 0 && (is_call ? command.operand == Operand::kNone : command.handler == 0);
+    const Frame frame = FrameBuilder(Kind::kMessages, kSource, kReceiver)
+                            .run(command, std::vector<std::vector<std::uint64_t>>(words == 0 ? 1 : words, {8}))
+                            .bytes();
+    ASSERT_EQ(defect(frame).empty(), legal) << "command " << command.word();
+    known += legal ? 1 : 0;
+  }
+  // Puts of 5 sizes; inc, and, or, xor of 4 integers; add, min, max of 6 numbers; 9 handlers.
+  EXPECT_EQ(known, 5u + 4u * 4u + 3u * 6u + 9u);
+}
+
+TEST(Wire, EveryTruncationIsRefused) {
+  for (const Frame& good : {good_frame(), failure_frame()}) {
+    for (std::size_t length = 0; length < good.size(); ++length) {
+      Frame frame(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_NE(defect(frame), "") << length << " of " << good.size() << " bytes";
+      if (length < sizeof(wire::FrameHeader)) continue;
+      overwrite(frame, 24, static_cast<std::uint32_t>(length));  // a sender that believes in it
+      EXPECT_NE(defect(frame), "") << length << " of " << good.size() << " bytes, and the header agrees";
+    }
+  }
+}
+
+TEST(Wire, RunReaderReturnsWhatWasWritten) {
+  const Frame frame = good_frame();
+  wire::RunReader reader(frame.data());
+  wire::Run run;
+  ASSERT_TRUE(reader.next(run));
+  EXPECT_EQ(run.command.word(), kPut.word());
+  ASSERT_EQ(run.words, 2u);
+  ASSERT_EQ(run.count, 2u);
+  EXPECT_EQ(run.address[0], 0x1000u);
+  EXPECT_EQ(run.address[1], 0x4008u);
+  EXPECT_EQ(run.row(1)[0], 5u);
+  EXPECT_EQ(run.row(1)[1], 42u);
+  ASSERT_TRUE(reader.next(run));
+  EXPECT_EQ(run.command.word(), kInc.word());
+  ASSERT_EQ(run.words, 1u);
+  ASSERT_EQ(run.count, 3u);
+  EXPECT_EQ(run.address[2], 24u);
+  ASSERT_TRUE(reader.next(run));
+  EXPECT_EQ(run.command.handler, 3u);
+  ASSERT_EQ(run.words, 3u);
+  ASSERT_EQ(run.count, 1u);
+  EXPECT_EQ(run.row(1)[0], 7u);
+  EXPECT_EQ(run.row(2)[0], 9u);
+  EXPECT_FALSE(reader.next(run));
+}
+
+// Whatever passes must be safe to read: its runs lie in the frame and hold what the header says.
+TEST(Wire, FlippedBitsAreRefusedOrLeaveASoundFrame) {
+  std::mt19937_64 random(test_seed());
+  std::uint32_t refused = 0;
+  for (int round = 0; round < 20000; ++round) {
+    Frame frame = round % 4 == 0 ? failure_frame() : good_frame();
+    const std::uint64_t flips = 1 + draw(random, 8);
+    // Half of them in the headers, where they matter.
+    const std::size_t within = round % 2 == 0 ? frame.size() : kFirstRun + sizeof(wire::RunHeader);
+    for (std::uint64_t i = 0; i < flips; ++i) {
+      const auto bit = draw(random, within * 8);
+      frame[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+    }
+    if (!defect(frame).empty()) {
+      ++refused;
+      continue;
+    }
+    wire::FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    if (header.kind != Kind::kMessages) continue;
+    wire::RunReader reader(frame.data());
+    wire::Run run;
+    std::uint64_t messages = 0;
+    std::uint32_t runs = 0;
+    while (reader.next(run)) {
+      ++runs;
+      messages += run.count;
+      const auto* const end = reinterpret_cast<const std::byte*>(run.row(run.words));
+      ASSERT_LE(end, frame.data() + frame.size()) << "round " << round << " of seed " << test_seed();
+    }
+    EXPECT_EQ(runs, header.runs);
+    EXPECT_EQ(messages, header.messages);
+  }
+  EXPECT_GT(refused, 10000u);
+}
+
+}  // namespace
+}  // namespace esker

@@ -1,0 +1,123 @@
+// The symmetric heap over loopback.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "pes.hpp"
+#include "seed.hpp"
+
+namespace esker::testing {
+namespace {
+
+constexpr std::uint64_t kHeap = 2 << 20;  // tiny_config()'s
+
+void expect_everywhere(const std::vector<std::optional<Failed>>& failed, Error::Kind kind) {
+  for (const auto& failure : failed) {
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->kind, kind) << failure->message;
+  }
+}
+
+TEST(SymmetricHeap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
+  run_pes(3, [](Runtime& rt) {
+    std::uint64_t random = seed();
+    struct Block {
+      SymmetricArray<std::uint8_t> array;
+      std::uint8_t fill;
+    };
+    std::vector<Block> blocks;
+    std::byte* const base = rt.device_context().heap.base;
+    for (int step = 0; step < 300; ++step) {
+      random = mix(random);  // the same on every PE
+      if (blocks.size() < 20 && random % 3 != 0) {
+        const auto array = rt.heap().allocate<std::uint8_t>(random / 8 % 20'000);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % SymmetricHeap::kAlignment, 0u);
+        for (const std::uint8_t byte : array) ASSERT_EQ(byte, 0u);
+        std::uint64_t offset[2] = {static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(array.data()) - base), 0};
+        offset[1] = offset[0];
+        rt.all_reduce(std::span(offset, 1), Reduction::kMin);
+        EXPECT_EQ(offset[0], offset[1]);
+        const auto fill = static_cast<std::uint8_t>(random >> 56 | 1);
+        for (std::uint8_t& byte : array) byte = fill;
+        blocks.push_back({array, fill});
+      } else if (!blocks.empty()) {
+        const std::size_t which = random / 8 % blocks.size();
+        for (const std::uint8_t byte : blocks[which].array) ASSERT_EQ(byte, blocks[which].fill);
+        rt.heap().free(blocks[which].array);
+        blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+    }
+    for (const Block& block : blocks) rt.heap().free(block.array);
+    EXPECT_EQ(rt.heap().allocated_bytes(), 0u);
+  });
+}
+
+TEST(SymmetricHeap, ReusesWhatWasFreedAndZeroesIt) {
+  run_pes(2, [](Runtime& rt) {
+    const auto first = rt.heap().allocate<std::uint64_t>(3000);
+    rt.launch(3000, [=](WorkItem item) { shmem_put(item, &first[item.global_id()], 9, 1 - item.pe()); });
+    rt.barrier_all();
+    EXPECT_EQ(first[2999], 9u);
+    rt.heap().free(first);
+    const auto second = rt.heap().allocate<std::uint64_t>(2500);
+    EXPECT_EQ(second.data(), first.data());
+    for (const std::uint64_t word : second) ASSERT_EQ(word, 0u);
+  });
+}
+
+TEST(SymmetricHeap, FullIsAnErrorEverywhereThatChangesNothing) {
+  run_pes(2, [](Runtime& rt) {
+    EXPECT_EQ(rt.heap().limit_bytes(), kHeap);
+    const auto most = rt.heap().allocate<std::uint8_t>(kHeap - 4096);
+    for (const std::uint64_t too_many : {std::uint64_t{4097}, kHeap, ~std::uint64_t{0}}) {
+      try {
+        rt.heap().allocate<std::uint8_t>(too_many);
+        ADD_FAILURE() << too_many;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::kOutOfMemory);
+        EXPECT_NE(std::string(error.what()).find("heap_bytes"), std::string::npos) << error.what();
+      }
+    }
+    EXPECT_THROW(rt.heap().allocate<std::uint64_t>(~std::uint64_t{0} / 4), Error);  // wraps around in bytes
+    EXPECT_EQ(rt.heap().allocated_bytes(), kHeap - 4096);
+    const auto rest = rt.heap().allocate<std::uint8_t>(4096);
+    rest[4095] = 1;
+    EXPECT_EQ(rt.heap().allocated_bytes(), kHeap);
+    rt.heap().free(most);
+    rt.heap().free(rest);
+    EXPECT_EQ(rt.heap().allocate<std::uint8_t>(kHeap).size(), kHeap);
+  });
+}
+
+TEST(SymmetricHeap, OfAnotherSizeOnAnotherPeIsAnErrorEverywhere) {
+  Pes pes(3);
+  pes.config(1).heap_bytes = 2 * kHeap;
+  expect_everywhere(pes.run_and_catch([](Runtime&) { FAIL() << "constructed"; }), Error::Kind::kConfiguration);
+}
+
+TEST(SymmetricHeap, DifferentSizesInOneAllocateAreAnErrorEverywhere) {
+  expect_everywhere(Pes(3).run_and_catch([](Runtime& rt) {
+                      rt.heap().allocate<std::uint64_t>(rt.pe() == 2 ? 8 : 9);
+                    }),
+                    Error::Kind::kContract);
+  // The same bytes, but not the same elements.
+  expect_everywhere(Pes(2).run_and_catch([](Runtime& rt) {
+                      if (rt.pe() == 0) rt.heap().allocate<std::uint64_t>(8);
+                      else rt.heap().allocate<std::uint32_t>(16);
+                    }),
+                    Error::Kind::kContract);
+}
+
+TEST(SymmetricHeap, DifferentArraysInOneFreeAreAnErrorEverywhere) {
+  expect_everywhere(Pes(2).run_and_catch([](Runtime& rt) {
+                      const auto a = rt.heap().allocate<std::uint64_t>(8);
+                      const auto b = rt.heap().allocate<std::uint64_t>(8);
+                      rt.heap().free(rt.pe() == 0 ? a : b);
+                    }),
+                    Error::Kind::kContract);
+}
+
+}  // namespace
+}  // namespace esker::testing
