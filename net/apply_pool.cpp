@@ -10,7 +10,7 @@ ApplyWorker::ApplyWorker(const ApplierSettings& settings, const HandlerTable& ha
                          std::uint32_t slices, BufferSink& sink)
     : settings_{settings},
       pool_{settings.buffer_bytes, settings.buffers},
-      outbox_{settings.pe, settings.n_destinations, pool_, OnExhausted::kGrow, sink},
+      outbox_{settings.pe, settings.n_pes, pool_, OnExhausted::kGrow, sink},
       applier_{handlers, slice, slices} {}
 
 void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap) {

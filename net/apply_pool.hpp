@@ -27,8 +27,7 @@ struct ApplyJob {
 
 struct ApplierSettings {
   std::uint32_t pe;
-  std::uint32_t n_destinations;
-  std::uint32_t n_pes;
+  std::uint32_t n_pes;  // destinations
   std::uint32_t buffer_bytes;
   std::uint32_t buffers;  // in each applier's pool for messages of handlers
   std::chrono::nanoseconds timeout;

@@ -14,7 +14,7 @@ constexpr std::uint32_t kWakeAfter = 8;    // buffers submitted or recycled: one
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
-  return {transport.pe(), s.destinations, transport.n_pes(), s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
+  return {transport.pe(), s.destinations, s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
           s.aggregation_timeout};
 }
 

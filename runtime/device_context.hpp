@@ -7,6 +7,7 @@
 #include <string>
 
 #include <esker/aggregator/command.hpp>
+#include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
@@ -20,8 +21,15 @@ class ProducerServices {
   virtual void help() = 0;
   /// Until the slot of `ticket` is empty. Throws Error if the runtime has failed.
   virtual void wait_empty(PackageQueue& queue, std::uint64_t ticket) = 0;
-  /// Until `messages` more may be pending; returns at once unless Config::pending_messages bounds them.
-  virtual void wait_pending(std::uint64_t messages) = 0;
+  /// Where Config::pending_messages bounds them: counts `messages` more as pending, before they are
+  /// published. False, with nothing counted: not now. What has nothing else pending is never refused.
+  virtual bool try_claim_pending(std::uint64_t messages) = 0;
+  /// Until that succeeds.
+  virtual void claim_pending(std::uint64_t messages) = 0;
+  /// Of the messages claimed, so many are not published after all.
+  virtual void unclaim_pending(std::uint64_t messages) = 0;
+  /// Closes what keeps messages from leaving.
+  virtual void flush_pending() = 0;
   /// A package of `count` messages is about to be published / has been.
   virtual void will_publish(std::uint32_t count) = 0;
   virtual void has_published() = 0;
@@ -43,16 +51,17 @@ struct DeviceContext {
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
 class PackageSink {
  public:
-  explicit PackageSink(const DeviceContext& context) : context_{&context} {}
+  /// With a lane of a group, a wait for pending messages lets its siblings run: one of them may hold the
+  /// ticket that such a message waits behind.
+  explicit PackageSink(const DeviceContext& context, const GroupLane* lane = nullptr)
+      : context_{&context}, lane_{lane} {}
 
   std::uint32_t columns(std::uint32_t words) const {
     const std::uint32_t fit = context_->queue.columns(words);
     return context_->most_columns == 0 || fit < context_->most_columns ? fit : context_->most_columns;
   }
   std::uint64_t reserve(std::uint32_t packages) {
-    if (context_->most_columns != 0) {
-      context_->services->wait_pending(std::uint64_t{packages} * context_->most_columns);
-    }
+    if (context_->most_columns != 0) claim(std::uint64_t{packages} * context_->most_columns);
     return queue().reserve(packages);
   }
   bool was_empty(std::uint64_t ticket) const { return queue().was_empty(ticket); }
@@ -70,6 +79,7 @@ class PackageSink {
     return context_->queue.row(ticket, words, r);
   }
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
+    if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
     context_->services->will_publish(count);
     queue().publish(ticket, command, words, count);
     context_->services->has_published();
@@ -79,7 +89,16 @@ class PackageSink {
   // A view: its methods change shared memory, not the view.
   PackageQueue& queue() const { return const_cast<PackageQueue&>(context_->queue); }
 
+  void claim(std::uint64_t messages) {
+    ProducerServices& services = *context_->services;
+    if (lane_ == nullptr) return services.claim_pending(messages);
+    if (services.try_claim_pending(messages)) return;
+    services.flush_pending();
+    while (!services.try_claim_pending(messages)) pause(*lane_);
+  }
+
   const DeviceContext* context_;
+  const GroupLane* lane_;
 };
 
 /// The CPU's plain loop: one host thread's open packages. Lanes that run one after the other are the

@@ -17,7 +17,7 @@ namespace esker {
 class GroupItem {
  public:
   GroupItem(GroupLane& lane, const DeviceContext& context)
-      : lane_{&lane}, context_{&context}, sink_{context}, auto_group_{lane} {}
+      : lane_{&lane}, context_{&context}, sink_{context, &lane}, auto_group_{lane} {}
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
 

@@ -22,6 +22,7 @@
 
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/net/network.hpp>
+#include <esker/queue/package_memory.hpp>
 #include <esker/runtime/hang_watch.hpp>
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_workers.hpp>
@@ -74,12 +75,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         pe_{owner_.transport().pe()},
         n_pes_{owner_.transport().n_pes()},
         transport_name_{owner_.transport().name()},
-        memory_{heap_limit(), config.huge_pages} {
+        memory_{heap_limit(), config.huge_pages},
+        queue_memory_{config.package_slots, config.package_bytes} {
     if (n_pes_ > kMaxPes || destinations() > kMaxPes) {
       throw Error(Error::Kind::kConfiguration, fmt::format("{} PEs: a message can name {}", n_pes_, kMaxPes));
     }
     set_thread_name(fmt::format("PE {}", pe_));
-    make_queue();
+    make_context();
     const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
     const NetworkSettings settings{destinations(),
                                    config_.aggregators * buffers + 1024,
@@ -295,17 +297,23 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     wait("a free slot in the package queue", [&] { return queue.was_empty(ticket); }, true);
   }
 
-  void wait_pending(std::uint64_t messages) override {
-    const auto fits = [&] {
-      // What lies open in each worker's outbox counts too: it has been generated.
-      const std::uint64_t staged = std::uint64_t{context_.most_columns} * (workers_count_ - 1);
-      return published_.load(std::memory_order_relaxed) - network_->departed() + staged + messages <=
-             config_.pending_messages;
-    };
-    if (fits()) return;
-    aggregators_->request_flush();
-    wait("pending messages to leave (pending_messages)", fits, true);
+  bool try_claim_pending(std::uint64_t messages) override {
+    std::uint64_t claimed = claimed_.load(std::memory_order_relaxed);
+    do {
+      if (!may_claim(claimed, messages)) return false;
+    } while (!claimed_.compare_exchange_weak(claimed, claimed + messages, std::memory_order_relaxed));
+    return true;
   }
+  void claim_pending(std::uint64_t messages) override {
+    if (try_claim_pending(messages)) return;
+    flush_pending();
+    do {
+      wait("pending messages to leave (pending_messages)",
+           [&] { return may_claim(claimed_.load(std::memory_order_relaxed), messages); }, true);
+    } while (!try_claim_pending(messages));
+  }
+  void unclaim_pending(std::uint64_t messages) override { claimed_.fetch_sub(messages, std::memory_order_relaxed); }
+  void flush_pending() override { aggregators_->request_flush(); }
 
   void will_publish(std::uint32_t count) override {
     if (network_->was_congested()) {
@@ -394,11 +402,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return workers_count_;
   }
 
-  void make_queue() {
-    const std::size_t bytes = PackageQueue::storage_bytes(config_.package_slots, config_.package_bytes);
-    queue_storage_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{kLineBytes})));
-    std::memset(queue_storage_.get(), 0, bytes);
-    context_.queue = PackageQueue(&queue_counters_, queue_storage_.get(), config_.package_slots, config_.package_bytes);
+  void make_context() {
+    context_.queue = queue_memory_.queue();
     context_.pe = pe_;
     context_.n_pes = destinations();
     context_.services = this;
@@ -479,6 +484,14 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (marked) waiting_lanes_.fetch_sub(1, std::memory_order_relaxed);
   }
 
+  bool may_claim(std::uint64_t claimed, std::uint64_t messages) const {
+    // Handlers' messages depart too, at times before they are counted as sent: the difference has a sign.
+    const auto pending = static_cast<std::int64_t>(claimed + network_->sent_by_handlers() - network_->departed());
+    // What lies open in each worker's outbox counts too: it has been generated.
+    const std::uint64_t staged = std::uint64_t{context_.most_columns} * (workers_count_ - 1);
+    return pending <= 0 || static_cast<std::uint64_t>(pending) + staged + messages <= config_.pending_messages;
+  }
+
   void start_together();
   void look_around();
   void check_for_hang();
@@ -486,10 +499,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   void join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it);
   StageSnapshot snapshot() const;
   std::uint64_t activity() const;
-
-  struct FreeLines {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kLineBytes}); }
-  };
 
   const Config config_;
   Failure failure_;
@@ -505,8 +514,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   const std::uint32_t n_pes_;
   const std::string transport_name_;
   HeapMemory memory_;
-  PackageQueue::Counters queue_counters_{};
-  std::unique_ptr<std::byte[], FreeLines> queue_storage_;
+  PackageMemory queue_memory_;
   DeviceContext context_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Aggregators> aggregators_;
@@ -521,6 +529,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   bool ended_ = false;
 
   std::atomic<std::uint64_t> published_{0};
+  std::atomic<std::uint64_t> claimed_{0};  // messages that lanes have published or hold a ticket for
   std::atomic<std::uint32_t> waiting_lanes_{0};
   std::atomic<bool> call_waits_{false};  // the user's thread waits for others
   std::atomic<const char*> call_{nullptr};

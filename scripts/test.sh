@@ -96,7 +96,12 @@ build() {
 
 run_preset() {
   case "$1" in
-    cpu | tsan | asan) build "$1" && run_tests "$1" ;;
+    cpu | tsan | asan)
+      build "$1" || return
+      # Side by side, but for those that need the machine to themselves.
+      run_tests "$1" --label-exclude 'mpi|stress' --parallel "$jobs"
+      run_tests "$1" --label-regex 'mpi|stress'
+      ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
       build cuda && run_tests cuda -L gpu

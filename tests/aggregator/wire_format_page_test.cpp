@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,14 +18,11 @@ namespace {
 std::vector<std::byte> bytes_on_page() {
   std::ifstream page(ESKER_WIRE_FORMAT_PAGE);
   EXPECT_TRUE(page) << ESKER_WIRE_FORMAT_PAGE;
-  const std::regex line_of_bytes("([0-9a-f]{4})((  ?[0-9a-f]{2}){8})(   .*)?");
   std::vector<std::byte> bytes;
-  std::string line;
-  std::smatch match;
-  while (std::getline(page, line)) {
-    if (!std::regex_match(line, match, line_of_bytes)) continue;
-    EXPECT_EQ(std::stoul(match.str(1), nullptr, 16), bytes.size()) << line;
-    std::istringstream hex(match.str(2));
+  for (std::string line; std::getline(page, line);) {
+    if (line.find_first_not_of("0123456789abcdef") != 4 || line.compare(4, 2, "  ") != 0) continue;
+    EXPECT_EQ(std::stoul(line.substr(0, 4), nullptr, 16), bytes.size()) << line;
+    std::istringstream hex(line.substr(6, line.find("   ") - 6));
     for (unsigned byte = 0; hex >> std::hex >> byte;) bytes.push_back(static_cast<std::byte>(byte));
   }
   return bytes;

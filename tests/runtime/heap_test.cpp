@@ -77,7 +77,7 @@ TEST(SymmetricHeap, FullIsAnErrorEverywhereThatChangesNothing) {
         ADD_FAILURE() << too_many;
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), Error::Kind::kOutOfMemory);
-        EXPECT_NE(std::string(error.what()).find("heap_bytes"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("--heap-bytes"), std::string::npos) << error.what();
       }
     }
     EXPECT_THROW(rt.heap().allocate<std::uint64_t>(~std::uint64_t{0} / 4), Error);  // wraps around in bytes

@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
   esker::Runtime rt(argc, argv);
   auto hits = rt.heap().allocate<std::uint64_t>(kCounters);
   rt.launch(kLanes, [=] ESKER_LAMBDA(esker::WorkItem item) {
-    shmem_inc(item, &hits[item.global_id() % kCounters], static_cast<std::uint32_t>(item.global_id() % item.n_pes()));
+    shmem_inc(item, &hits[item.global_id() % kCounters],
+              static_cast<std::uint32_t>(item.global_id() % item.n_pes()));
   });
   rt.barrier_all();
 

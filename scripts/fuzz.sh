@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Fuzzes the receiving side of the wire format: scripts/fuzz.sh [SECONDS] [BUILD_FOLDER]
+#
+# Contract. Builds by itself with clang++ (CLANGXX names another one) and no preset. Seeds are
+# tests/fuzz/corpus, which it holds against the tool that writes them; inputs that it finds stay in
+# BUILD_FOLDER/found for the next run, and one that crashes in BUILD_FOLDER/crash-*. Exit 1 on a crash, a
+# stale corpus, or no clang++.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+seconds="${1:-60}"
+build="${2:-$root/build/fuzz}"
+clang="${CLANGXX:-clang++}"
+
+if ! command -v "$clang" >/dev/null; then
+  echo "scripts/fuzz.sh: no $clang; libFuzzer comes with clang (scripts/bootstrap.sh --all)" >&2
+  exit 1
+fi
+mkdir -p "$build/include" "$build/found"
+ln -sfn "$root" "$build/include/esker"
+flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+       -I"$build/include" -fno-sanitize-recover=all)
+
+"$clang" "${flags[@]}" "$root/tests/fuzz/make_corpus.cpp" -o "$build/make_corpus" -lfmt
+rm -rf "$build/corpus"
+"$build/make_corpus" "$build/corpus"
+if ! diff -rq "$build/corpus" "$root/tests/fuzz/corpus"; then
+  echo "scripts/fuzz.sh: the seeds differ from what make_corpus writes: cp $build/corpus/* tests/fuzz/corpus/" >&2
+  exit 1
+fi
+
+sources=(aggregator/wire.cpp aggregator/node_buffers.cpp device/error.cpp net/apply.cpp tests/fuzz/frame_fuzzer.cpp)
+"$clang" "${flags[@]}" -fsanitize=fuzzer,address,undefined "${sources[@]/#/$root/}" -o "$build/frame_fuzzer" -lfmt
+
+# Every seed once, then random ones: a crash on a seed is reported whatever the time.
+"$build/frame_fuzzer" -runs=0 -artifact_prefix="$build/" "$root/tests/fuzz/corpus"
+exec "$build/frame_fuzzer" -max_total_time="$seconds" -max_len=2048 -timeout=10 -use_value_profile=1 \
+  -print_final_stats=1 -artifact_prefix="$build/" "$build/found" "$root/tests/fuzz/corpus"

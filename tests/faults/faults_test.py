@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""Whole jobs that go wrong: each ends in time, says why, and leaves no process.
+
+faults_test.py CASE --mpiexec mpirun --bin DIR, where DIR has esker-gups and the faults_* programs.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from job import Failed, Job, require, require_text
+
+END_SECONDS = 10  # a job that has lost a PE is gone by then
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+class Bench:
+    """What a case starts jobs with."""
+
+    def __init__(self, mpiexec, folder, scratch):
+        self.mpiexec = mpiexec
+        self.folder = Path(folder)
+        self.scratch = scratch
+        self.jobs = []
+
+    def job(self, program, pes, *arguments, environment=None, mpi_options=()):
+        job = Job(self.mpiexec, pes, [self.folder / program, *arguments], environment=environment,
+                  mpi_options=mpi_options, folder=self.scratch)
+        self.jobs.append(job)
+        return job
+
+    def program(self, name, pes, *arguments, **more):
+        return self.job("faults_program", pes, name, *arguments, **more)
+
+    def gups(self, pes, *arguments, **more):
+        return self.job("esker-gups", pes, "--size", "small", *arguments, **more)
+
+
+def ends_badly(job, *texts, seconds=40):
+    with job:
+        status, _ = job.wait(seconds)
+        require(status != 0, "the exit status is 0")
+        require_text(job.output(), *texts)
+        return status
+
+
+def process_of(lines, pe):
+    for line in lines:
+        match = re.match(rf"PE {pe} \(process (\d+)\)", line)
+        if match:
+            return int(match.group(1))
+    raise Failed(f"PE {pe} has not said its process")
+
+
+# --- Deaths.
+
+def kill_one(job, pes, victim, names):
+    with job:
+        lines = job.wait_for_lines(": runs", pes)
+        time.sleep(1)  # into the middle of the run; nothing depends on where
+        os.kill(process_of(lines, victim), signal.SIGKILL)
+        status, took = job.wait(END_SECONDS)
+        print(f"ended {took:.2f} s after the kill")
+        require(status != 0, "the exit status is 0")
+        require(re.search(names, job.output()), f"no line that matches '{names}'")
+
+
+@case
+def killed_while_running(bench):
+    kill_one(bench.program("long_run", 4), 4, 2, r"(rank 2 .*signal 9|PE 2 \(process \d+\) has died)")
+
+
+@case
+def killed_in_barrier(bench):
+    kill_one(bench.program("one_stays_away", 4), 4, 3, r"(rank 3 .*signal 9|PE 3 \(process \d+\) has died)")
+
+
+@case
+def killed_unnoticed_by_launcher(bench):
+    """Under a launcher that does not end the job itself, the peers do."""
+    job = bench.program("long_run", 4, mpi_options=("--enable-recovery",), environment={"FAULTS_CATCH": "1"})
+    kill_one(job, 4, 2, r"esker: PE [013]: PE 2 \(process \d+\) has died; the job cannot go on")
+
+
+@case
+def exception_uncaught(bench):
+    ends_badly(bench.program("exception", 3), "the program's own trouble", seconds=END_SECONDS + 10)
+
+
+@case
+def exception_caught(bench):
+    """The PE that threw has left; the others are told, not left waiting."""
+    ends_badly(bench.program("exception", 3, environment={"FAULTS_CATCH": "1"}), "the program's own trouble",
+               seconds=END_SECONDS + 10)
+
+
+@case
+def early_return(bench):
+    ends_badly(bench.program("early_return", 3), "~Runtime", "barrier_all", "same order on every PE")
+
+
+@case
+def early_exit(bench):
+    ends_badly(bench.program("early_exit", 3))
+
+
+# --- Misuse.
+
+@case
+def handler_throws(bench):
+    ends_badly(bench.program("handler_throws", 3, environment={"FAULTS_CATCH": "1"}),
+               "handler 'fragile' threw on PE 1 for a message of PE 0: cannot take 7")
+
+
+@case
+def handlers_differ(bench):
+    ends_badly(bench.program("handlers_differ", 2, environment={"FAULTS_CATCH": "1"}), "register_handler 'other'",
+               "register different handlers")
+
+
+@case
+def bad_pe(bench):
+    ends_badly(bench.program("bad_pe", 2), "esker: PE 0: shmem_inc", "PE 99 is not below 2")
+
+
+@case
+def bad_address(bench):
+    ends_badly(bench.program("bad_address", 2), "esker: PE 0: shmem_put", "outside the symmetric heap")
+
+
+@case
+def different_sizes(bench):
+    ends_badly(bench.program("different_sizes", 3, environment={"FAULTS_CATCH": "1"}),
+               "heap().allocate: PE 1 asks for 101 elements of 8 bytes, PE 0 for 100")
+
+
+@case
+def different_calls(bench):
+    ends_badly(bench.program("different_calls", 3, environment={"FAULTS_CATCH": "1"}), "all_reduce", "barrier_all",
+               "same order on every PE")
+
+
+# --- Hangs.
+
+def hang(bench, name, pes):
+    """The reports by PE, after a job that hangs has ended."""
+    job = bench.program(name, pes, environment={"ESKER_HANG_SECONDS": "2", "FAULTS_CATCH": "1"})
+    ends_badly(job, *[f"esker: PE {pe}:   user thread:" for pe in range(pes)], seconds=30)
+    reports = {}
+    for pe in range(pes):
+        path = Path(bench.scratch) / f"esker-hang.{pe}.json"
+        require(path.exists(), f"no JSON report of PE {pe}")
+        reports[pe] = json.loads(path.read_text())
+        require(reports[pe]["pe"] == pe, f"{path.name} is PE {reports[pe]['pe']}'s")
+        require(len(reports[pe]["peers"]) == pes, f"{path.name} does not have every peer")
+    return reports
+
+
+@case
+def handler_never_returns(bench):
+    reports = hang(bench, "handler_never_returns", 2)
+    require(reports[1]["handler"] == "endless", "PE 1's report does not name the handler")
+    require("endless" in reports[1]["stuck_stage"], "the stuck stage does not name the handler")
+    require("barrier_all" in reports[0]["user_thread"], "PE 0's user thread is not in the barrier")
+
+
+@case
+def one_never_comes(bench):
+    reports = hang(bench, "one_stays_away", 4)
+    require("outside Esker" in reports[3]["user_thread"], "PE 3's report does not say that it is elsewhere")
+    for pe in range(3):
+        require("in barrier_all" in reports[pe]["user_thread"], f"PE {pe}'s report does not name the barrier")
+        require("has not called it" in reports[pe]["network_thread"], f"PE {pe}'s report does not say what it waits for")
+
+
+# --- Memory.
+
+@case
+def heap_full(bench):
+    job = bench.program("heap_full", 2, "--heap-bytes", "64MiB", environment={"FAULTS_CATCH": "1"})
+    ends_badly(job, "do not fit", "--heap-bytes", "64.0 MiB")
+
+
+@case
+def heap_full_survived(bench):
+    with bench.program("heap_full_survived", 2, "--heap-bytes", "64MiB") as job:
+        status, _ = job.wait(40)
+        require(status == 0, f"the exit status is {status}")
+        require(job.output().count("has gone on") == 2, "not every PE has gone on")
+
+
+@case
+def table_beyond_memory(bench):
+    ends_badly(bench.job("esker-gups", 2, "--table", "2^40", "--updates", "1000"), "esker-gups: heap().allocate",
+               "ESKER_HEAP_BYTES")
+
+
+@case
+def heap_beyond_memory(bench):
+    environment = {"ESKER_HEAP_BYTES": str(2**46), "FAULTS_CATCH": "1"}
+    ends_badly(bench.program("heap_beyond_memory", 2, environment=environment), "program: ", "MiB")
+    environment["ESKER_HEAP_BYTES"] = str(2**42)
+    # A heap that can be reserved but not filled.
+    ends_badly(bench.job("esker-gups", 2, "--table", "2^38", "--updates", "1000", environment=environment),
+               "esker-gups: heap().allocate", "host's memory has left")
+
+
+@case
+def pools_beyond_memory(bench):
+    job = bench.gups(8, "--node-buffer-bytes", "16MiB", "--buffers-per-destination", "512")
+    ends_badly(job, "too little memory for the PEs on it", "--node-buffer-bytes")
+
+
+# --- Settings.
+
+@case
+def bad_option(bench):
+    status = ends_badly(bench.gups(2, "--jsn", "-"), "no option --jsn", "did you mean --json")
+    require(status == 2, f"the exit status is {status}, not 2")
+
+
+@case
+def unknown_variable(bench):
+    with bench.gups(2, environment={"ESKER_AGREGATORS": "2"}) as job:
+        status, _ = job.wait(40)
+        require(status == 0, f"the exit status is {status}")
+        require_text(job.output(), "ESKER_AGREGATORS", "ESKER_AGGREGATORS", "warning")
+
+
+@case
+def bad_variable(bench):
+    status = ends_badly(bench.gups(2, environment={"ESKER_NODE_BUFFER_BYTES": "plenty"}), "ESKER_NODE_BUFFER_BYTES",
+                        "plenty", "a multiple of 64")
+    require(status == 2, f"the exit status is {status}, not 2")
+
+
+# --- What a job costs.
+
+@case
+def idle(bench):
+    with bench.job("faults_idle", 2) as job:
+        status, _ = job.wait(60)
+        require(status == 0, f"the exit status is {status}")
+        used = [float(u) for u in re.findall(r"used ([0-9.]+) of a core", job.output())]
+        require(len(used) == 1 and used[0] < 0.10, f"a PE that waits uses {used} of a core")
+
+
+def memory(bench, pes, limit_mib):
+    with bench.job("faults_mpi_memory", pes) as job:
+        status, _ = job.wait(280)
+        require(status == 0, f"MPI alone: the exit status is {status}")
+        lines = sorted(line for line in job.output().splitlines() if "of MPI alone" in line)
+        print("\n".join(lines[:2]))
+    with bench.job("faults_memory", pes) as job:
+        status, _ = job.wait(280)
+        require(status == 0, f"the exit status is {status}")
+        output = job.output()
+    rows = re.findall(r"^PE (\d+): (updates=.*)$", output, re.MULTILINE)
+    require(len(rows) == pes, f"{len(rows)} of {pes} PEs have reported")
+    print("\n".join(f"PE {pe}: {row}" for pe, row in rows[:2]))
+    worst = {"resident": 0, "peak": 0, "declared": 0, "over": 0}
+    for pe, row in rows:
+        v = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", row)}
+        resident = v["anon_kib"] + v["file_kib"] + v["shmem_kib"] - v["heap_kib"]
+        peak = v["peak_kib"] - v["heap_kib"]
+        for name, value in (("resident", resident), ("peak", peak), ("declared", v["declared_kib"]),
+                            ("over", max(resident, peak) - v["declared_kib"])):
+            worst[name] = max(worst[name], value)
+    print(f"{pes} PEs, beside the heap, most of any PE in MiB: " +
+          ", ".join(f"{name} {value / 1024:.1f}" for name, value in worst.items()))
+    updates = sum(int(re.search(r"updates=(\d+)", row).group(1)) for _, row in rows)
+    require(updates == 2 * pes * pes * 2**15, f"{updates} updates were applied")
+    require(worst["over"] <= 0, "a PE has more beside its heap than the runtime declared")
+    require(worst["peak"] <= limit_mib * 1024, f"a PE has more than {limit_mib} MiB beside its heap")
+    require(worst["declared"] <= limit_mib * 1024, f"more than {limit_mib} MiB are declared")
+
+
+@case
+def memory_of_2(bench):
+    memory(bench, 2, 64)
+
+
+@case
+def memory_of_64(bench):
+    memory(bench, 64, 128)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=sorted(CASES))
+    parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--bin", required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="esker-faults-") as scratch:
+        bench = Bench(options.mpiexec, Path(options.bin).resolve(), scratch)
+        try:
+            CASES[options.case](bench)
+        except Failed as failure:
+            print(f"{options.case}: {failure}", file=sys.stderr)
+            for job in bench.jobs:
+                print(f"--- output of the job\n{job.output()}---", file=sys.stderr)
+            return 1
+    print(f"{options.case}: as expected")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
