@@ -67,6 +67,7 @@ void ApplyPool::run(Helper& helper) {
       if (!failed_.load(std::memory_order_acquire)) {
         try {
           helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
+          if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox(true);
         } catch (const Error& error) {
           failed_.store(true, std::memory_order_release);
           on_error_(error);

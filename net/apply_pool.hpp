@@ -70,8 +70,10 @@ class ApplyPool {
   std::uint32_t helpers() const { return static_cast<std::uint32_t>(all_.size()); }
   /// False: a helper's queue is full, and no helper has got the job.
   bool try_submit(ApplyJob& job);
-  /// While set, helpers close their outboxes as soon as they have nothing to apply.
+  /// While set, helpers close their outboxes after every job.
   void set_flushing(bool flushing);
+  /// What the helper's handlers sent before it was empty has been submitted.
+  bool outbox_empty(std::uint32_t helper) const { return all_[helper]->worker.outbox_empty(); }
   bool outboxes_empty() const;
   std::uint64_t applied() const;
   std::uint64_t sent_by_handlers() const;

@@ -433,7 +433,10 @@ bool Network::serve_quiet() {
   const std::uint32_t me = transport_.pe();
   if (!quiet_.requested) {
     if (!aggregators_->flushed(active_->flush_epoch)) return false;
-    take_submitted();  // what the flush closed has its sequence number now
+    inline_worker_.close_outbox(true);
+    while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
+    if (quiet_.emptied < helpers_.helpers()) return false;
+    take_submitted();  // what was closed for this call has its sequence number now
     doing_.store("peers to apply this PE's messages", std::memory_order_relaxed);
     quiet_.target = last_sequence_;
     quiet_.requested = true;

@@ -126,6 +126,7 @@ class Network final : public BufferSink {
     bool handed_out = false;
   };
   struct QuietState {
+    std::uint32_t emptied = 0;  // helpers whose outbox has been empty since the call
     bool requested = false;
     std::vector<std::uint64_t> target;
     std::uint32_t missing = 0;

@@ -47,6 +47,7 @@ void Runtime::Impl::check_for_hang() {
   const std::uint64_t steps = owner_.steps();
   if (!stuck_.check(steps, true)) return;
   report_hang("the network thread has not moved");
+  std::this_thread::sleep_for(kReportsTravel);  // the peers have seen nothing move either, and report
   std::_Exit(kHangStatus);  // only that thread may call MPI; the launcher ends the other PEs
 }
 

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(cpu tsan asan cuda hip checks)
+all_parts=(cpu tsan asan cuda hip fuzz checks)
 usage() {
   echo "usage: scripts/test.sh [--only PART]... [--no-bootstrap]"
   echo "  PART: ${all_parts[*]}"
@@ -109,6 +109,10 @@ run_preset() {
     hip)
       if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi
       build hip && run_tests hip -L gpu
+      ;;
+    fuzz)
+      if ! command -v clang++ >/dev/null; then skip fuzz wire_format "there is no clang++"; return; fi
+      step fuzz wire_format scripts/fuzz.sh 20
       ;;
   esac
 }

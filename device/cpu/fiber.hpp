@@ -33,11 +33,11 @@ class Fiber {
   void* context_;         // of the fiber while it is suspended
   void* host_ = nullptr;  // of resume()'s caller while the fiber runs
 
-  // For sanitizers.
+  // For sanitizers; unused without.
   const void* host_stack_ = nullptr;
   std::size_t host_stack_bytes_ = 0;
-  void* tsan_fiber_ = nullptr;
-  void* tsan_host_ = nullptr;
+  [[maybe_unused]] void* tsan_fiber_ = nullptr;
+  [[maybe_unused]] void* tsan_host_ = nullptr;
 };
 
 }  // namespace esker::cpu

@@ -26,8 +26,8 @@ struct Package {
 };
 
 /// Everything that a producer will send, entered into the ledger before any thread starts.
-std::vector<Package> plan(std::mt19937_64& random, Ledger& ledger, std::uint32_t n_pes, std::uint32_t payload_bytes,
-                          int packages) {
+std::vector<Package> plan(std::mt19937_64& random, Ledger& ledger, std::uint32_t n_pes,
+                          std::uint32_t payload_bytes, int packages) {
   std::vector<Package> all;
   for (int i = 0; i < packages; ++i) {
     Package package;

@@ -30,7 +30,8 @@ AggregatorSettings patient(std::uint32_t threads) {
 /// `count` increments for PEs 0, 1, 2, 0, ...
 std::vector<std::uint64_t> increments(Ledger& ledger, std::uint32_t count) {
   std::vector<std::uint64_t> words;
-  for (std::uint32_t i = 0; i < count; ++i) words.push_back(address_word(i % kPes, ledger.add(i % kPes, kInc)));
+  for (std::uint32_t i = 0; i < count; ++i)
+    words.push_back(address_word(i % kPes, ledger.add(i % kPes, kInc)));
   return words;
 }
 

@@ -47,7 +47,8 @@ class TestPackage {
 };
 
 struct Bench {
-  Bench(std::uint32_t buffer_bytes, std::uint32_t limit, OnExhausted on_exhausted, std::uint32_t n_pes = kMostPes)
+  Bench(std::uint32_t buffer_bytes, std::uint32_t limit, OnExhausted on_exhausted,
+        std::uint32_t n_pes = kMostPes)
       : ledger{kSource, kMostPes},
         pool{buffer_bytes, limit},
         buffers{kSource, n_pes, pool, on_exhausted, sink} {}
@@ -78,9 +79,7 @@ Command random_command(std::mt19937_64& random, std::uint32_t& words) {
     words = static_cast<std::uint32_t>(pick + 1);
     return active_message(static_cast<std::uint16_t>(words));
   }
-  const Command command = pick == 9    ? kInc
-                          : pick == 10 ? kPut
-                                       : built_in(Operation::kPut, Operand::kBytes16);
+  const Command command = pick == 9 ? kInc : pick == 10 ? kPut : built_in(Operation::kPut, Operand::kBytes16);
   words = message_words(command);
   return command;
 }
@@ -101,7 +100,8 @@ void send_at_random(std::uint64_t seed, OnExhausted on_exhausted) {
     TestPackage package(command, words, count);
     const bool one_destination = draw(random, 4) == 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-      package.add(bench.ledger, one_destination ? n_pes - 1 : static_cast<std::uint32_t>(draw(random, n_pes)));
+      package.add(bench.ledger,
+                  one_destination ? n_pes - 1 : static_cast<std::uint32_t>(draw(random, n_pes)));
     }
     std::uint32_t taken = 0;
     while ((taken = bench.buffers.append(package.view(), taken)) < count) {

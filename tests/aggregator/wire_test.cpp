@@ -109,32 +109,40 @@ std::vector<Damage> damages() {
       field("Messages", 28, std::uint32_t{7}, "the runs hold 6 messages, the header says 7"),
       {"BytesBehindTheLastRun", trailing, "the runs end at byte 192 of 200"},
       field("Command", kFirstRun, std::uint32_t{0}, "run 0 has the unknown command 0x00000000"),
-      field("CommandOfTheSecondRun", kSecondRun, std::uint32_t{0x90a}, "run 1 has the unknown command 0x0000090a"),
-      run("PutOfANumber", built_in(Operation::kPut, Operand::kInt64), 2, "run 0 has the unknown command 0x00000801"),
+      field("CommandOfTheSecondRun", kSecondRun, std::uint32_t{0x90a},
+            "run 1 has the unknown command 0x0000090a"),
+      run("PutOfANumber", built_in(Operation::kPut, Operand::kInt64), 2,
+          "run 0 has the unknown command 0x00000801"),
       run("AndOfADouble", built_in(Operation::kAnd, Operand::kDouble), 2,
           "run 0 has the unknown command 0x00000b06"),
-      run("IncOfAFloat", built_in(Operation::kInc, Operand::kFloat), 1, "run 0 has the unknown command 0x00000a02"),
-      run("PutWithAHandler", {Operation::kPut, Operand::kBytes8, 1}, 2, "run 0 has the unknown command 0x00010401"),
+      run("IncOfAFloat", built_in(Operation::kInc, Operand::kFloat), 1,
+          "run 0 has the unknown command 0x00000a02"),
+      run("PutWithAHandler", {Operation::kPut, Operand::kBytes8, 1}, 2,
+          "run 0 has the unknown command 0x00010401"),
       run("UnknownHandler", active_message(10), 9, "run 0 has the unknown command 0x000a0009"),
       run("HandlerZero", active_message(0), 1, "run 0 has the unknown command 0x00000009"),
       run("HandlerWithAnOperand", {Operation::kActiveMessage, Operand::kBytes8, 2}, 2,
           "run 0 has the unknown command 0x00020409"),
       run("WordsOfAPut", kPut, 3, "run 0 of command 0x00000401 has 3 words a message, not 2"),
-      run("WordsOfAHandler", active_message(3), 2, "run 0 of command 0x00030009 has 2 words a message, not 3"),
-      field("Words", kSecondRun + 4, std::uint32_t{0}, "run 1 of command 0x00000902 has 0 words a message, not 1"),
+      run("WordsOfAHandler", active_message(3), 2,
+          "run 0 of command 0x00030009 has 2 words a message, not 3"),
+      field("Words", kSecondRun + 4, std::uint32_t{0},
+            "run 1 of command 0x00000902 has 0 words a message, not 1"),
       field("ReservedOfARun", kSecondRun + 12, std::uint32_t{9}, "run 1 has 9 in its reserved field"),
       field("CountBeyondTheFrame", kFirstRun + 8, std::uint32_t{100},
             "run 0 has 100 messages of 16 bytes, but 112 bytes are left"),
       field("LargestCount", kFirstRun + 8, ~std::uint32_t{0},
             "run 0 has 4294967295 messages of 16 bytes, but 112 bytes are left"),
-      field("LastRunTooLong", 152 + 8, std::uint32_t{3}, "run 2 has 3 messages of 24 bytes, but 24 bytes are left"),
+      field("LastRunTooLong", 152 + 8, std::uint32_t{3},
+            "run 2 has 3 messages of 24 bytes, but 24 bytes are left"),
       control_field("ControlFrameWithRuns", 32, 1,
                     "a control frame of 77 bytes with 1 runs, 0 messages and 13 bytes of text"),
       control_field("ControlFrameWithMessages", 28, 2,
                     "a control frame of 77 bytes with 0 runs, 2 messages and 13 bytes of text"),
       control_field("TextTooLong", 36, 14,
                     "a control frame of 77 bytes with 0 runs, 0 messages and 14 bytes of text"),
-      control_field("TextTooShort", 36, 0, "a control frame of 77 bytes with 0 runs, 0 messages and 0 bytes of text"),
+      control_field("TextTooShort", 36, 0,
+                    "a control frame of 77 bytes with 0 runs, 0 messages and 0 bytes of text"),
   };
 }
 
@@ -169,9 +177,10 @@ TEST(Wire, EveryCommandWordIsEitherKnownWithItsWordsOrRefused) {
     const bool is_call = command.operation == Operation::kActiveMessage;
     const std::uint32_t words = is_call ? handlers.words_of_handler(command.handler) : message_words(command);
     const bool legal = words != 0 && (is_call ? command.operand == Operand::kNone : command.handler == 0);
-    const Frame frame = FrameBuilder(Kind::kMessages, kSource, kReceiver)
-                            .run(command, std::vector<std::vector<std::uint64_t>>(words == 0 ? 1 : words, {8}))
-                            .bytes();
+    const Frame frame =
+        FrameBuilder(Kind::kMessages, kSource, kReceiver)
+            .run(command, std::vector<std::vector<std::uint64_t>>(words == 0 ? 1 : words, {8}))
+            .bytes();
     ASSERT_EQ(defect(frame).empty(), legal) << "command " << command.word();
     known += legal ? 1 : 0;
   }

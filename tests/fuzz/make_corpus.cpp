@@ -47,7 +47,8 @@ void write_commands() {
   }
   for (const std::uint16_t handler : {kAddAndForward, kFillOrThrow, kTouchByte}) {
     const std::uint32_t words = handler == kAddAndForward ? 2 : handler == kFillOrThrow ? 9 : 1;
-    write("handler_" + std::to_string(handler), messages().run(active_message(handler), rows(words, 6)).bytes());
+    write("handler_" + std::to_string(handler),
+          messages().run(active_message(handler), rows(words, 6)).bytes());
   }
   write("handler_throws", messages().run(active_message(kFillOrThrow), rows(9, 7)).bytes());
 }
@@ -65,14 +66,17 @@ void write_limits() {
   write("largest_address", messages().run(put8, {{~0ull - 7}, {1}}).bytes());
   write("misaligned", messages().run(put8, {{4}, {1}}).bytes());
   write("target_beyond_heap_end",
-        messages().run(active_message(kFillOrThrow), {{2 * 4096 + 512}, {0}, {}, {}, {}, {}, {}, {}, {}}).bytes());
+        messages()
+            .run(active_message(kFillOrThrow), {{2 * 4096 + 512}, {0}, {}, {}, {}, {}, {}, {}, {}})
+            .bytes());
 }
 
 void write_kinds() {
   write("no_runs", messages().bytes());
   write("empty_run", messages().run(built_in(Operation::kInc, Operand::kUint64), {{}}).bytes());
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport}) {
-    write("kind_" + std::to_string(static_cast<int>(kind)), FrameBuilder(kind, 2, kFuzzReceiver).value(9).bytes());
+    write("kind_" + std::to_string(static_cast<int>(kind)),
+          FrameBuilder(kind, 2, kFuzzReceiver).value(9).bytes());
   }
   write("kind_4", FrameBuilder(Kind::kFailure, 2, kFuzzReceiver).value(3).text("out of cheese").bytes());
 }
