@@ -63,7 +63,8 @@ void Aggregators::run(One& one) {
                (one.was_blocked.load(std::memory_order_relaxed)
                     ? one.pool.had_one()
                     : queue_.was_occupied() >= queue_.slots() / 2 ||
-                          one.seen_epoch.load(std::memory_order_relaxed) != epoch_.load(std::memory_order_relaxed));
+                          one.seen_epoch.load(std::memory_order_relaxed) !=
+                              epoch_.load(std::memory_order_relaxed));
       });
     }
   }

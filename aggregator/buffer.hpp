@@ -18,7 +18,7 @@ class BufferPool;
 /// Memory for one frame. Written by the thread that fills it, then owned by the network until recycled.
 struct Buffer {
   explicit Buffer(std::uint32_t capacity_bytes, BufferPool* pool)
-      : bytes{new(std::align_val_t{kLineBytes}) std::byte[capacity_bytes]},
+      : bytes{new (std::align_val_t{kLineBytes}) std::byte[capacity_bytes]},
         capacity{capacity_bytes},
         home{pool} {}
 

@@ -58,18 +58,24 @@ struct Command {
 /// Bytes of the heap that an operation on this operand touches; 0 where there is no such operand.
 constexpr std::uint32_t operand_bytes(Operand operand) {
   switch (operand) {
-    case Operand::kBytes1: return 1;
-    case Operand::kBytes2: return 2;
+    case Operand::kBytes1:
+      return 1;
+    case Operand::kBytes2:
+      return 2;
     case Operand::kBytes4:
     case Operand::kInt32:
     case Operand::kUint32:
-    case Operand::kFloat: return 4;
+    case Operand::kFloat:
+      return 4;
     case Operand::kBytes8:
     case Operand::kInt64:
     case Operand::kUint64:
-    case Operand::kDouble: return 8;
-    case Operand::kBytes16: return 16;
-    case Operand::kNone: return 0;
+    case Operand::kDouble:
+      return 8;
+    case Operand::kBytes16:
+      return 16;
+    case Operand::kNone:
+      return 0;
   }
   return 0;
 }
@@ -81,15 +87,20 @@ constexpr std::uint32_t message_words(Command command) {
   const bool is_number = command.operand >= Operand::kInt32 && command.operand <= Operand::kDouble;
   const bool is_integer = is_number && command.operand <= Operand::kUint64;
   switch (command.operation) {
-    case Operation::kPut: return !is_put ? 0 : command.operand == Operand::kBytes16 ? 3 : 2;
-    case Operation::kInc: return is_integer ? 1 : 0;
+    case Operation::kPut:
+      return !is_put ? 0 : command.operand == Operand::kBytes16 ? 3 : 2;
+    case Operation::kInc:
+      return is_integer ? 1 : 0;
     case Operation::kAdd:
     case Operation::kMin:
-    case Operation::kMax: return is_number ? 2 : 0;
+    case Operation::kMax:
+      return is_number ? 2 : 0;
     case Operation::kAnd:
     case Operation::kOr:
-    case Operation::kXor: return is_integer ? 2 : 0;
-    case Operation::kActiveMessage: return 0;
+    case Operation::kXor:
+      return is_integer ? 2 : 0;
+    case Operation::kActiveMessage:
+      return 0;
   }
   return 0;
 }
@@ -98,6 +109,13 @@ constexpr std::uint32_t message_words(Command command) {
 inline constexpr std::uint32_t kOffsetBits = 48;
 inline constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
 inline constexpr std::uint32_t kMaxPes = 1u << (64 - kOffsetBits);
+
+/// Who made a call, for error messages.
+struct Caller {
+  bool is_handler;
+  std::uint32_t lane;
+  std::uint64_t group;
+};
 
 ESKER_HD constexpr std::uint64_t address_word(std::uint32_t pe, std::uint64_t offset) {
   return static_cast<std::uint64_t>(pe) << kOffsetBits | offset;

@@ -7,12 +7,7 @@ namespace esker {
 
 NodeBuffers::NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool,
                          OnExhausted on_exhausted, BufferSink& sink)
-    : source_{source},
-      pool_{pool},
-      on_exhausted_{on_exhausted},
-      sink_{sink},
-      cursor_(n_pes),
-      open_(n_pes) {}
+    : source_{source}, pool_{pool}, on_exhausted_{on_exhausted}, sink_{sink}, cursor_(n_pes), open_(n_pes) {}
 
 NodeBuffers::~NodeBuffers() {
   for (Open& open : open_) {
@@ -22,23 +17,46 @@ NodeBuffers::~NodeBuffers() {
 
 std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
   if (package.command != command_) switch_command(package.command, package.words);
-  const std::uint64_t* const addresses = package.rows;
-  const std::uint32_t words = words_;
-  for (std::uint32_t i = first; i < package.count; ++i) {
-    const std::uint64_t word = addresses[i];
-    const auto pe = static_cast<std::uint32_t>(word >> kOffsetBits);
-    Cursor& cursor = cursor_[pe];
-    if (cursor.next == cursor.end) [[unlikely]] {
-      if (!make_room(pe)) return i;
-    }
-    std::uint64_t* const at = cursor.next++;
-    *at = word & kOffsetMask;
-    if (words > 1) {
-      const auto room = static_cast<std::size_t>(cursor.end - open_[pe].first);
-      for (std::uint32_t r = 1; r < words; ++r) {
-        at[r * room] = package.rows[std::size_t{r} * package.stride + i];
+  return words_ == 1 ? append_messages<false>(package, first) : append_messages<true>(package, first);
+}
+
+template <bool kHasValues>
+std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint32_t first) {
+  const std::uint64_t* const words = package.rows;
+  const auto append_values = [&](std::uint64_t* at, std::uint64_t pe, std::uint32_t i) {
+    const auto room = static_cast<std::size_t>(cursor_[pe].end - open_[pe].first);
+    for (std::uint32_t r = 1; r < words_; ++r) at[r * room] = words[std::size_t{r} * package.stride + i];
+  };
+  Cursor* const cursors = cursor_.data();
+  std::uint32_t i = first;
+  while (i < package.count) {
+    // Two at a time, both cursors read before either is written: a load of what may just have been stored
+    // costs more than all the rest, and this halves their number.
+    for (; i + 1 < package.count; i += 2) {
+      const std::uint64_t pe0 = words[i] >> kOffsetBits;
+      const std::uint64_t pe1 = words[i + 1] >> kOffsetBits;
+      Cursor& cursor0 = cursors[pe0];
+      Cursor& cursor1 = cursors[pe1];
+      std::uint64_t* const at0 = cursor0.next;
+      std::uint64_t* const at1 = cursor1.next + (pe0 == pe1 ? 1 : 0);
+      if (at0 >= cursor0.end || at1 >= cursor1.end) [[unlikely]]
+        break;
+      *at0 = words[i] & kOffsetMask;
+      *at1 = words[i + 1] & kOffsetMask;
+      if constexpr (kHasValues) {
+        append_values(at0, pe0, i);
+        append_values(at1, pe1, i + 1);
       }
+      cursor0.next = at0 + 1;
+      cursor1.next = at1 + 1;
     }
+    if (i == package.count) break;
+    const auto pe = static_cast<std::uint32_t>(words[i] >> kOffsetBits);
+    if (cursors[pe].next == cursors[pe].end && !make_room(pe)) return i;
+    std::uint64_t* const at = cursors[pe].next++;
+    *at = words[i] & kOffsetMask;
+    if constexpr (kHasValues) append_values(at, pe, i);
+    ++i;
   }
   return package.count;
 }
@@ -47,8 +65,7 @@ bool NodeBuffers::make_room(std::uint32_t pe) {
   Open& open = open_[pe];
   finish_run(pe);
   const std::uint32_t message_bytes = 8 * words_;
-  if (open.buffer != nullptr &&
-      open.buffer->capacity - open.at < sizeof(wire::RunHeader) + message_bytes) {
+  if (open.buffer != nullptr && open.buffer->capacity - open.at < sizeof(wire::RunHeader) + message_bytes) {
     close(pe);
   }
   if (open.buffer == nullptr) {
@@ -67,8 +84,7 @@ bool NodeBuffers::make_room(std::uint32_t pe) {
   }
   const std::uint32_t room =
       (open.buffer->capacity - open.at - static_cast<std::uint32_t>(sizeof(wire::RunHeader))) / message_bytes;
-  open.first =
-      reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.at + sizeof(wire::RunHeader));
+  open.first = reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.at + sizeof(wire::RunHeader));
   cursor_[pe] = {open.first, open.first + room};
   return true;
 }

@@ -91,6 +91,9 @@ class NodeBuffers {
     std::chrono::nanoseconds seen_at{};
   };
 
+  template <bool kHasValues>
+  std::uint32_t append_messages(const PackageView& package, std::uint32_t first);
+  /// False: the pool has pushed back.
   bool make_room(std::uint32_t pe);
   void finish_run(std::uint32_t pe);
   void close(std::uint32_t pe);

@@ -38,8 +38,8 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     if (run.reserved != 0) return fmt::format("run {} has {} in its reserved field", i, run.reserved);
     const std::uint64_t bytes = std::uint64_t{run.count} * words * 8;
     if (bytes > frame.size() - at) {
-      return fmt::format("run {} has {} messages of {} bytes, but {} bytes are left", i, run.count,
-                         words * 8, frame.size() - at);
+      return fmt::format("run {} has {} messages of {} bytes, but {} bytes are left", i, run.count, words * 8,
+                         frame.size() - at);
     }
     at += bytes;
     messages += run.count;
@@ -78,7 +78,8 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
                        static_cast<unsigned>(header.kind));
   }
   switch (header.kind) {
-    case Kind::kMessages: return defect_in_runs(frame, header, expected);
+    case Kind::kMessages:
+      return defect_in_runs(frame, header, expected);
     case Kind::kQuietRequest:
     case Kind::kQuietReply:
     case Kind::kHangReport:

@@ -19,15 +19,17 @@ constexpr std::uint32_t kPrefetchAhead = 24;
 constexpr std::uint32_t kBlock = 1024;
 
 [[noreturn]] void bad_address(std::uint64_t offset, std::uint32_t bytes, std::uint64_t heap_bytes) {
-  throw Error(Error::Kind::kNetwork,
-              fmt::format("an operation of {} bytes at heap offset {:#x}, which is {} (the heap's allocated part "
-                          "ends at {:#x})",
-                          bytes, offset, offset % bytes != 0 ? "misaligned" : "outside", heap_bytes));
+  throw Error(
+      Error::Kind::kNetwork,
+      fmt::format("an operation of {} bytes at heap offset {:#x}, which is {} (the heap's allocated part "
+                  "ends at {:#x})",
+                  bytes, offset, offset % bytes != 0 ? "misaligned" : "outside", heap_bytes));
 }
 
 template <class T>
 T load(const std::byte* at) {
-  return std::atomic_ref<T>(*reinterpret_cast<T*>(const_cast<std::byte*>(at))).load(std::memory_order_relaxed);
+  return std::atomic_ref<T>(*reinterpret_cast<T*>(const_cast<std::byte*>(at)))
+      .load(std::memory_order_relaxed);
 }
 template <class T>
 void store(std::byte* at, T value) {
@@ -74,22 +76,37 @@ struct Slice {
   bool has(std::uint64_t offset) const { return (offset / kGranuleBytes) % count == index; }
 };
 
-/// Calls `one(i)` for each message of the slice in order, prefetching ahead, after its address passed.
+/// Throws if an address is misaligned or outside the heap. The whole run first: no branch an address, so
+/// it is a fraction of a nanosecond each, and the loops that touch the heap carry no check.
+template <std::uint32_t Bytes>
+void check_addresses(const wire::Run& run, HeapView heap) {
+  const std::uint64_t last = heap.bytes - Bytes;
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;  // the top bit: an address beyond `last`, which is below 2^63
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    low |= run.address[i];
+    high |= (last - run.address[i]) | run.address[i];
+  }
+  if (low % Bytes == 0 && high >> 63 == 0 && heap.bytes >= Bytes) [[likely]]
+    return;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const std::uint64_t offset = run.address[i];
+    if (heap.bytes < Bytes || offset > last || offset % Bytes != 0) bad_address(offset, Bytes, heap.bytes);
+  }
+}
+
+/// Calls `one(i)` for each message of the slice in order, prefetching ahead.
 template <std::uint32_t Bytes, class One>
 std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice, One one) {
-  const std::uint64_t last = heap.bytes >= Bytes ? heap.bytes - Bytes : 0;
-  const auto check = [&](std::uint64_t offset) {
-    if (offset > last || offset % Bytes != 0 || heap.bytes < Bytes) [[unlikely]] {
-      bad_address(offset, Bytes, heap.bytes);
-    }
-    __builtin_prefetch(heap.base + offset, 1);
-  };
+  check_addresses<Bytes>(run, heap);
+  const std::uint64_t* const address = run.address;
+  const auto prefetch = [&](std::uint32_t i) { __builtin_prefetch(heap.base + address[i], 1); };
   if (slice.count == 1) {
     const std::uint32_t ahead = std::min(kPrefetchAhead, run.count);
-    for (std::uint32_t i = 0; i < ahead; ++i) check(run.address[i]);
+    for (std::uint32_t i = 0; i < ahead; ++i) prefetch(i);
     const std::uint32_t steady = run.count - ahead;
     for (std::uint32_t i = 0; i < steady; ++i) {
-      check(run.address[i + ahead]);
+      prefetch(i + ahead);
       one(i);
     }
     for (std::uint32_t i = steady; i < run.count; ++i) one(i);
@@ -104,7 +121,7 @@ std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice,
       mine[n] = i;
       n += slice.has(run.address[i]) ? 1 : 0;
     }
-    for (std::uint32_t k = 0; k < n; ++k) check(run.address[mine[k]]);
+    for (std::uint32_t k = 0; k < n; ++k) prefetch(mine[k]);
     for (std::uint32_t k = 0; k < n; ++k) one(mine[k]);
     applied += n;
   }
@@ -113,10 +130,12 @@ std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice,
 
 template <Operation O, class T>
 std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
+  // By value: stores to the heap could change what a reference leads to, for all the compiler knows.
   const std::uint64_t* const values = O == Operation::kInc ? nullptr : run.row(1);
-  return for_each_address<sizeof(T)>(run, heap, slice, [&](std::uint32_t i) {
-    update<O, T>(heap.base + run.address[i], O == Operation::kInc ? 0 : values[i]);
-  });
+  return for_each_address<sizeof(T)>(run, heap, slice,
+                                     [base = heap.base, address = run.address, values](std::uint32_t i) {
+                                       update<O, T>(base + address[i], O == Operation::kInc ? 0 : values[i]);
+                                     });
 }
 
 std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
@@ -129,29 +148,41 @@ std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
 template <Operation O>
 std::uint32_t apply_integer(const wire::Run& run, HeapView heap, Slice slice) {
   switch (run.command.operand) {
-    case Operand::kInt32: return apply_all<O, std::int32_t>(run, heap, slice);
-    case Operand::kUint32: return apply_all<O, std::uint32_t>(run, heap, slice);
-    case Operand::kInt64: return apply_all<O, std::int64_t>(run, heap, slice);
-    default: return apply_all<O, std::uint64_t>(run, heap, slice);
+    case Operand::kInt32:
+      return apply_all<O, std::int32_t>(run, heap, slice);
+    case Operand::kUint32:
+      return apply_all<O, std::uint32_t>(run, heap, slice);
+    case Operand::kInt64:
+      return apply_all<O, std::int64_t>(run, heap, slice);
+    default:
+      return apply_all<O, std::uint64_t>(run, heap, slice);
   }
 }
 
 template <Operation O>
 std::uint32_t apply_number(const wire::Run& run, HeapView heap, Slice slice) {
   switch (run.command.operand) {
-    case Operand::kFloat: return apply_all<O, float>(run, heap, slice);
-    case Operand::kDouble: return apply_all<O, double>(run, heap, slice);
-    default: return apply_integer<O>(run, heap, slice);
+    case Operand::kFloat:
+      return apply_all<O, float>(run, heap, slice);
+    case Operand::kDouble:
+      return apply_all<O, double>(run, heap, slice);
+    default:
+      return apply_integer<O>(run, heap, slice);
   }
 }
 
 std::uint32_t apply_put(const wire::Run& run, HeapView heap, Slice slice) {
   switch (run.command.operand) {
-    case Operand::kBytes1: return apply_all<Operation::kPut, std::uint8_t>(run, heap, slice);
-    case Operand::kBytes2: return apply_all<Operation::kPut, std::uint16_t>(run, heap, slice);
-    case Operand::kBytes4: return apply_all<Operation::kPut, std::uint32_t>(run, heap, slice);
-    case Operand::kBytes16: return put_16(run, heap, slice);
-    default: return apply_all<Operation::kPut, std::uint64_t>(run, heap, slice);
+    case Operand::kBytes1:
+      return apply_all<Operation::kPut, std::uint8_t>(run, heap, slice);
+    case Operand::kBytes2:
+      return apply_all<Operation::kPut, std::uint16_t>(run, heap, slice);
+    case Operand::kBytes4:
+      return apply_all<Operation::kPut, std::uint32_t>(run, heap, slice);
+    case Operand::kBytes16:
+      return put_16(run, heap, slice);
+    default:
+      return apply_all<Operation::kPut, std::uint64_t>(run, heap, slice);
   }
 }
 
@@ -171,15 +202,24 @@ std::uint32_t Applier::apply_run(const wire::Run& run, HandlerContext& context) 
   const HeapView heap = context.heap();
   const Slice slice{slice_, slices_};
   switch (run.command.operation) {
-    case Operation::kPut: return apply_put(run, heap, slice);
-    case Operation::kInc: return apply_integer<Operation::kInc>(run, heap, slice);
-    case Operation::kAdd: return apply_number<Operation::kAdd>(run, heap, slice);
-    case Operation::kMin: return apply_number<Operation::kMin>(run, heap, slice);
-    case Operation::kMax: return apply_number<Operation::kMax>(run, heap, slice);
-    case Operation::kAnd: return apply_integer<Operation::kAnd>(run, heap, slice);
-    case Operation::kOr: return apply_integer<Operation::kOr>(run, heap, slice);
-    case Operation::kXor: return apply_integer<Operation::kXor>(run, heap, slice);
-    case Operation::kActiveMessage: return call_handler(run, context);
+    case Operation::kPut:
+      return apply_put(run, heap, slice);
+    case Operation::kInc:
+      return apply_integer<Operation::kInc>(run, heap, slice);
+    case Operation::kAdd:
+      return apply_number<Operation::kAdd>(run, heap, slice);
+    case Operation::kMin:
+      return apply_number<Operation::kMin>(run, heap, slice);
+    case Operation::kMax:
+      return apply_number<Operation::kMax>(run, heap, slice);
+    case Operation::kAnd:
+      return apply_integer<Operation::kAnd>(run, heap, slice);
+    case Operation::kOr:
+      return apply_integer<Operation::kOr>(run, heap, slice);
+    case Operation::kXor:
+      return apply_integer<Operation::kXor>(run, heap, slice);
+    case Operation::kActiveMessage:
+      return call_handler(run, context);
   }
   return 0;  // find_defect() lets no other operation through
 }
@@ -190,6 +230,7 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& contex
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
   running_.store(&handler, std::memory_order_relaxed);
+  context.set_handler(run.command.handler);
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const std::uint64_t offset = run.address[i];
     if (i + kPrefetchAhead < run.count) {
@@ -198,18 +239,20 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& contex
     if (!Slice{slice_, slices_}.has(offset)) continue;
     if (offset % handler.target_alignment != 0 || heap.bytes < handler.target_bytes ||
         offset > heap.bytes - handler.target_bytes) {
-      throw Error(Error::Kind::kNetwork,
-                  fmt::format("handler '{}': a target of {} bytes at heap offset {:#x}, which is {} (the heap's "
-                              "allocated part ends at {:#x})",
-                              handler.name, handler.target_bytes, offset,
-                              offset % handler.target_alignment != 0 ? "misaligned" : "outside", heap.bytes));
+      throw Error(
+          Error::Kind::kNetwork,
+          fmt::format("handler '{}': a target of {} bytes at heap offset {:#x}, which is {} (the heap's "
+                      "allocated part ends at {:#x})",
+                      handler.name, handler.target_bytes, offset,
+                      offset % handler.target_alignment != 0 ? "misaligned" : "outside", heap.bytes));
     }
     for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
     try {
       handler.call(context, heap.base + offset, arguments);
     } catch (const std::exception& error) {
-      throw Error(Error::Kind::kHandler, fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}",
-                                                     handler.name, context.pe(), context.source(), error.what()));
+      throw Error(Error::Kind::kHandler,
+                  fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}", handler.name,
+                              context.pe(), context.source(), error.what()));
     } catch (...) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: not a std::exception",

@@ -19,7 +19,8 @@ inline constexpr std::uint64_t kGranuleBytes = 4096;
 /// Ordering. Words are read and written by relaxed atomics, since lanes may look at them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the granule.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
-///           Error{kHandler}: a handler threw. Messages before the bad one have been applied.
+///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
+///           messages before the one whose handler threw are.
 class Applier {
  public:
   Applier(const HandlerTable& handlers, std::uint32_t slice, std::uint32_t slices)

@@ -81,8 +81,8 @@ class ApplyPool {
 
  private:
   struct Helper {
-    Helper(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice, std::uint32_t n,
-           BufferSink& sink)
+    Helper(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice,
+           std::uint32_t n, BufferSink& sink)
         : worker{settings, handlers, slice, n, sink} {}
     ApplyWorker worker;
     SpscQueue<ApplyJob*> jobs{kQueuedJobs};

@@ -25,8 +25,8 @@ class Failure {
   void raise_if_set() const {
     if (is_set()) throw Error(kind_, message_);
   }
-  Error::Kind kind() const { return kind_; }                  // once set
-  const std::string& message() const { return message_; }     // once set
+  Error::Kind kind() const { return kind_; }               // once set
+  const std::string& message() const { return message_; }  // once set
 
  private:
   std::mutex mutex_;

@@ -35,9 +35,10 @@ class HandlerContext {
   /// The PE whose message is being handled.
   std::uint32_t source() const { return source_; }
 
-  // For shmem.hpp.
+  // For shmem.hpp and Runtime::register_handler().
+  std::uint16_t handler() const { return handler_; }
   HeapView heap() const { return heap_; }
-  std::string where() const { return "in a handler"; }
+  Caller caller() const { return {true, 0, 0}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     ++sent_;
@@ -46,6 +47,7 @@ class HandlerContext {
 
   // For the applier.
   void set_source(std::uint32_t source) { source_ = source; }
+  void set_handler(std::uint16_t handler) { handler_ = handler; }
   std::uint64_t take_sent() { return std::exchange(sent_, 0); }
 
  private:
@@ -53,6 +55,7 @@ class HandlerContext {
   std::uint32_t pe_;
   std::uint32_t n_pes_;
   std::uint32_t source_ = 0;
+  std::uint16_t handler_ = 0;  // the one that runs
   NodeBuffers& outbox_;
   std::uint64_t sent_ = 0;
 };

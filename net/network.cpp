@@ -9,8 +9,8 @@
 namespace esker {
 namespace {
 
-constexpr std::uint32_t kFramesAStep = 4;  // applied between two looks at the network
-constexpr std::uint32_t kWakeAfter = 8;    // buffers submitted or recycled: one thread switch for many
+constexpr std::uint32_t kFramesAStep = 4;    // applied between two looks at the network
+constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
@@ -50,7 +50,11 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
       quiet_wanted_(transport.n_pes()),
       quiet_known_(transport.n_pes()),
       inline_worker_{applier_settings(settings, transport), handlers, 0, 1, *this},
-      helpers_{settings.apply_helpers, applier_settings(settings, transport), handlers, heap_base, *this,
+      helpers_{settings.apply_helpers,
+               applier_settings(settings, transport),
+               handlers,
+               heap_base,
+               *this,
                [this](const Error& error) { fail(error); }},
       blocks_(transport.n_pes()),
       peers_(transport.n_pes()) {}
@@ -71,15 +75,17 @@ Network::~Network() {
 
 void Network::submit(Buffer* buffer) {
   if (buffer->home == nullptr) {
-    const std::uint64_t live = grown_live_.fetch_add(buffer->capacity, std::memory_order_relaxed) + buffer->capacity;
+    const std::uint64_t live =
+        grown_live_.fetch_add(buffer->capacity, std::memory_order_relaxed) + buffer->capacity;
     std::uint64_t peak = grown_peak_.load(std::memory_order_relaxed);
     while (live > peak && !grown_peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
     }
     if (live > settings_.grown_limit_bytes) {
-      fail(Error(Error::Kind::kOutOfMemory,
-                 fmt::format("handlers have sent {} bytes that the network has not yet taken, more than the limit "
-                             "of {}: each message makes more than one new one, faster than they are applied",
-                             live, settings_.grown_limit_bytes)));
+      fail(Error(
+          Error::Kind::kOutOfMemory,
+          fmt::format("handlers have sent {} bytes that the network has not yet taken, more than the limit "
+                      "of {}: each message makes more than one new one, faster than they are applied",
+                      live, settings_.grown_limit_bytes)));
     }
   }
   if (!submitted_.try_push(buffer)) {
@@ -241,8 +247,8 @@ bool Network::receive() {
     std::memcpy(&header, frame->bytes.data(), std::min(sizeof header, frame->bytes.size()));
     if (!defect.empty()) {
       throw Error(Error::Kind::kNetwork,
-                  fmt::format("a frame of {} bytes that says it is from PE {} is damaged: {}", frame->bytes.size(),
-                              header.source, defect));
+                  fmt::format("a frame of {} bytes that says it is from PE {} is damaged: {}",
+                              frame->bytes.size(), header.source, defect));
     }
     if (header.kind != wire::Kind::kMessages) {
       control(header, *frame);
@@ -282,7 +288,8 @@ bool Network::apply_some() {
   return moved;
 }
 
-void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buffer* buffer, const Frame& frame) {
+void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buffer* buffer,
+                    const Frame& frame) {
   const std::uint64_t heap_bytes = heap_bytes_.load(std::memory_order_acquire);
   if (helpers_.helpers() == 0) {
     try {
@@ -318,7 +325,8 @@ void Network::finish(const wire::FrameHeader& header, Buffer* buffer, const Fram
 void Network::send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text) {
   const std::size_t room = settings_.buffer_bytes - sizeof(wire::FrameHeader);
   text = text.substr(0, room);
-  auto* const buffer = new Buffer(static_cast<std::uint32_t>(sizeof(wire::FrameHeader) + text.size()), nullptr);
+  auto* const buffer =
+      new Buffer(static_cast<std::uint32_t>(sizeof(wire::FrameHeader) + text.size()), nullptr);
   wire::FrameHeader header = wire::make_header(kind, transport_.pe(), pe);
   header.value = value;
   header.text_bytes = static_cast<std::uint32_t>(text.size());
@@ -348,7 +356,8 @@ void Network::control(const wire::FrameHeader& header, const Frame& frame) {
       user_bell_.ring();
       return;
     }
-    case wire::Kind::kMessages: return;
+    case wire::Kind::kMessages:
+      return;
   }
 }
 
@@ -416,8 +425,10 @@ bool Network::serve() {
       active_->all = blocks_;
       complete();
       return true;
-    case NetworkRequest::Kind::kQuiet: return serve_quiet();
-    case NetworkRequest::Kind::kBarrier: return serve_barrier();
+    case NetworkRequest::Kind::kQuiet:
+      return serve_quiet();
+    case NetworkRequest::Kind::kBarrier:
+      return serve_barrier();
   }
   return false;
 }
@@ -468,14 +479,16 @@ bool Network::serve_barrier() {
       active_->mine.values[1] = published_->load(std::memory_order_acquire) + sent_by_handlers();
       transport_.begin_gather(active_->mine);
       barrier_step_ = BarrierStep::kGather;
-      doing_.store("termination detection: some PE is not idle or has not called it", std::memory_order_relaxed);
+      doing_.store("termination detection: some PE is not idle or has not called it",
+                   std::memory_order_relaxed);
       return true;
     }
     case BarrierStep::kGather: {
       if (!transport_.test_gather(blocks_)) return false;
       ++barrier_rounds_;
       for (const GatherBlock& block : blocks_) {
-        if (block.collective == active_->mine.collective && block.sequence == active_->mine.sequence) continue;
+        if (block.collective == active_->mine.collective && block.sequence == active_->mine.sequence)
+          continue;
         active_->all = blocks_;  // the user's thread says which calls met
         complete();
         return true;
@@ -487,7 +500,8 @@ bool Network::serve_barrier() {
         sent_sum += block.values[1];
       }
       const bool equal = applied_sum == sent_sum;
-      const bool unchanged = barrier_seen_equal_ && applied_sum == barrier_sums_[0] && sent_sum == barrier_sums_[1];
+      const bool unchanged =
+          barrier_seen_equal_ && applied_sum == barrier_sums_[0] && sent_sum == barrier_sums_[1];
       if (equal && unchanged) {
         active_->all = blocks_;
         complete();

@@ -30,15 +30,15 @@ struct NetworkRequest {
     kBarrier,  // every message that any PE has sent is applied, those of handlers too
   };
   Kind kind;
-  const char* call;  // the user's, for reports
-  GatherBlock mine;  // kBarrier and kGather: collective and sequence set
+  const char* call;               // the user's, for reports
+  GatherBlock mine;               // kBarrier and kGather: collective and sequence set
   std::uint64_t flush_epoch = 0;  // kQuiet and kBarrier
   std::vector<GatherBlock> all;   // result of kGather, one a PE
   std::atomic<bool> done{false};  // [done] release by the owner / acquire by the user's thread
 };
 
 struct NetworkSettings {
-  std::uint32_t destinations;  // n_pes; more in the one-node projection, where all of them are this PE
+  std::uint32_t destinations;     // n_pes; more in the one-node projection, where all of them are this PE
   std::uint32_t submit_capacity;  // buffers that can be closed and not yet taken
   std::uint32_t buffer_bytes;
   std::uint32_t apply_helpers;
@@ -173,9 +173,9 @@ class Network final : public BufferSink {
 
   // Owner's from here.
   std::vector<std::deque<Buffer*>> to_ship_;
-  std::uint32_t queued_ = 0;     // in to_ship_
-  std::uint32_t in_flight_ = 0;  // sends that the transport has not finished
-  std::deque<Buffer*> to_apply_;  // local buffers
+  std::uint32_t queued_ = 0;               // in to_ship_
+  std::uint32_t in_flight_ = 0;            // sends that the transport has not finished
+  std::deque<Buffer*> to_apply_;           // local buffers
   std::deque<std::unique_ptr<Job>> jobs_;  // handed to helpers, oldest first
   std::vector<void*> tokens_;
   std::vector<std::uint64_t> last_sequence_;  // of buffers to each PE

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <esker/runtime/config.hpp>
 #include <esker/device/error.hpp>
+#include <esker/runtime/config.hpp>
 
 namespace esker {
 

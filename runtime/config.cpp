@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <esker/device/error.hpp>
 #include <esker/runtime/config_sources.hpp>
 #include <esker/runtime/config_table.hpp>
-#include <esker/device/error.hpp>
 #include <esker/runtime/near_match.hpp>
 
 namespace esker {

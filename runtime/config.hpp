@@ -38,7 +38,7 @@ struct Config {
   std::chrono::microseconds aggregation_timeout{125};
   std::chrono::microseconds aggregation_max_age{100'000};
   std::uint64_t pending_messages = 0;  // 0: unlimited
-  std::uint32_t project_pes = 0;  // 0: no projection
+  std::uint32_t project_pes = 0;       // 0: no projection
 
   std::uint32_t cpu_threads = 0;  // 0: cores of the host over the PEs on it
   std::uint32_t group_lanes = 256;

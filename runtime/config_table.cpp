@@ -174,8 +174,9 @@ std::vector<Setting> make_settings() {
                "a node buffer is sent, full or not, at this age"),
       count("pending_messages", "messages", &C::pending_messages, {0, kNoLimit},
             "bound on a PE's messages that are not yet sent or applied; 0: unlimited"),
-      count("project_pes", "PEs", &C::project_pes, {0, 65536},
-            "one-node projection: destinations that all loop back to this PE (thesis, section 3.2.3); 0: off"),
+      count(
+          "project_pes", "PEs", &C::project_pes, {0, 65536},
+          "one-node projection: destinations that all loop back to this PE (thesis, section 3.2.3); 0: off"),
 
       count("cpu_threads", "threads", &C::cpu_threads, {0, 4096},
             "threads of the CPU back end; 0: cores of the host over the PEs on it"),

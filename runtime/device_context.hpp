@@ -42,7 +42,7 @@ class ProducerServices {
 struct DeviceContext {
   HeapView heap;
   std::uint32_t pe = 0;
-  std::uint32_t n_pes = 1;  // destinations: more than there are PEs in the one-node projection
+  std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
   std::uint32_t most_columns = 0;  // messages a package may hold; 0: as many as fit
   PackageQueue queue;
   ProducerServices* services = nullptr;  // host only
@@ -110,21 +110,22 @@ class Outbox {
  public:
   explicit Outbox(const DeviceContext& context) : sink_{context} {}
 
-  template <std::uint32_t Words>
-  void send(std::uint32_t command, const std::uint64_t (&words)[Words]) {
-    if (command != command_) [[unlikely]] switch_to(command, Words);
-    const std::uint32_t column = count_;
-    for (std::uint32_t r = 0; r < Words; ++r) payload_[std::size_t{r} * columns_ + column] = words[r];
-    if (++count_ == columns_) [[unlikely]] flush_open();
-  }
-
-  /// Publishes whatever is open.
+  /// Publishes whatever is staged. Requires that no Filling is alive.
   void flush();
 
+  class Filling;
+
  private:
+  /// The package that is being filled: word r of the next message goes to next[r * columns].
+  struct Open {
+    std::uint64_t* next = nullptr;
+    std::uint64_t* end = nullptr;  // == next: full, or nothing is open
+    std::uint32_t columns = 0;
+    std::uint32_t command = 0;
+  };
   // Commands that a kernel alternates between stay open side by side.
   static constexpr std::uint32_t kOpenCommands = 4;
-  struct Parked {
+  struct Staged {
     std::uint32_t command = 0;
     std::uint32_t words = 0;
     std::uint32_t count = 0;
@@ -132,19 +133,39 @@ class Outbox {
     std::unique_ptr<std::uint64_t[]> payload;
   };
 
-  void switch_to(std::uint32_t command, std::uint32_t words);
-  void flush_open();
+  // By value, in and out: the loop's copy has no address.
+  Open switch_to(Open open, std::uint32_t command, std::uint32_t words);
+  Open publish(Open open);
+  void publish(Staged& staged);
 
-  // The open package, unpacked for speed; parked_[open_] holds its memory.
-  std::uint32_t command_ = 0;
-  std::uint32_t words_ = 0;
-  std::uint32_t count_ = 0;
-  std::uint32_t columns_ = 0;
-  std::uint64_t* payload_ = nullptr;
-  std::uint32_t open_ = 0;
+  Open open_;                  // while no Filling is alive
+  std::uint32_t current_ = 0;  // the staged package that is open
   std::uint32_t next_victim_ = 0;
-  std::array<Parked, kOpenCommands> parked_;
+  std::array<Staged, kOpenCommands> staged_;
   PackageSink sink_;
+};
+
+/// The outbox while a loop of lanes runs: the loop's own copy of the open package, which the compiler
+/// keeps in registers. What lanes have sent is in the outbox again when it ends, by an exception too.
+class Outbox::Filling {
+ public:
+  explicit Filling(Outbox& outbox) : outbox_{&outbox}, open_{outbox.open_} {}
+  ~Filling() { outbox_->open_ = open_; }
+  Filling(const Filling&) = delete;
+  Filling& operator=(const Filling&) = delete;
+
+  template <std::uint32_t Words>
+  void send(std::uint32_t command, const std::uint64_t (&words)[Words]) {
+    if (command != open_.command) [[unlikely]]
+      open_ = outbox_->switch_to(open_, command, Words);
+    for (std::uint32_t r = 0; r < Words; ++r) open_.next[std::size_t{r} * open_.columns] = words[r];
+    if (++open_.next == open_.end) [[unlikely]]
+      open_ = outbox_->publish(open_);
+  }
+
+ private:
+  Outbox* outbox_;
+  Open open_;
 };
 
 }  // namespace esker

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include <esker/device/election/auto_group.hpp>
@@ -36,9 +35,7 @@ class GroupItem {
 
   // For shmem.hpp.
   const HeapView& heap() const { return context_->heap; }
-  std::string where() const {
-    return "by lane " + std::to_string(lane()) + " of group " + std::to_string(group_id());
-  }
+  Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     auto_group_.send(*lane_, sink_, command.word(), words);

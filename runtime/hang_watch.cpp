@@ -56,11 +56,14 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
   text += fmt::format("{}  user thread: {}\n", who, s.user_thread);
   text += fmt::format("{}  network thread: {}\n", who,
                       s.network_thread.empty() ? "nothing asked of it" : "waits for " + s.network_thread);
-  text += fmt::format("{}  stuck stage here: {}\n", who, stuck.empty() ? "none by this PE's counters" : stuck);
-  text += fmt::format("{}  package queue: {} of {} slots taken; {} node buffers open{}\n", who, s.slots_occupied,
-                      s.slots, s.open_buffers, s.aggregator_blocked ? ", a package waits for one" : "");
-  text += fmt::format("{}  messages: {} published by lanes, {} sent by handlers, {} repacked, {} routed, {} applied\n",
-                      who, s.published, s.sent_by_handlers, s.aggregated, s.routed, s.applied);
+  text +=
+      fmt::format("{}  stuck stage here: {}\n", who, stuck.empty() ? "none by this PE's counters" : stuck);
+  text +=
+      fmt::format("{}  package queue: {} of {} slots taken; {} node buffers open{}\n", who, s.slots_occupied,
+                  s.slots, s.open_buffers, s.aggregator_blocked ? ", a package waits for one" : "");
+  text += fmt::format(
+      "{}  messages: {} published by lanes, {} sent by handlers, {} repacked, {} routed, {} applied\n", who,
+      s.published, s.sent_by_handlers, s.aggregated, s.routed, s.applied);
   nlohmann::json json{{"pe", s.pe},
                       {"headline", headline},
                       {"user_thread", s.user_thread},
@@ -85,9 +88,9 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
                              {"buffers_received", peer.buffers_received},
                              {"buffers_applied", peer.buffers_applied}});
     if (peer.messages_sent + peer.messages_received == 0) continue;
-    text += fmt::format("{}  PE {}: {} messages in {} buffers to it; {} in {} from it, {} buffers applied\n", who, pe,
-                        peer.messages_sent, peer.buffers_sent, peer.messages_received, peer.buffers_received,
-                        peer.buffers_applied);
+    text += fmt::format("{}  PE {}: {} messages in {} buffers to it; {} in {} from it, {} buffers applied\n",
+                        who, pe, peer.messages_sent, peer.buffers_sent, peer.messages_received,
+                        peer.buffers_received, peer.buffers_applied);
   }
   const std::string file = fmt::format("{}.{}.json", file_prefix, s.pe);
   if (std::ofstream out(file); out << json.dump(2) << '\n') {

@@ -47,12 +47,13 @@ class HangWatch {
  private:
   const std::chrono::seconds limit_;
   std::mutex mutex_;
-  std::uint64_t last_activity_ = 0;                       // guarded by mutex_
+  std::uint64_t last_activity_ = 0;                                                    // guarded by mutex_
   std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();  // guarded by mutex_
-  bool said_ = false;                                     // guarded by mutex_
+  bool said_ = false;                                                                  // guarded by mutex_
 };
 
 /// Writes the report to stderr, and as JSON to `file_prefix`.PE.json.
-void write_hang_report(const StageSnapshot& snapshot, const std::string& headline, const std::string& file_prefix);
+void write_hang_report(const StageSnapshot& snapshot, const std::string& headline,
+                       const std::string& file_prefix);
 
 }  // namespace esker

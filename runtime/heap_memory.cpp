@@ -68,10 +68,11 @@ std::uint64_t resident_bytes() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages) : limit_{round_up(limit_bytes, kHugePage)} {
+HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
+    : limit_{round_up(limit_bytes, kHugePage)} {
   mapping_bytes_ = limit_ + kHugePage;
-  void* const mapping =
-      mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     throw Error(Error::Kind::kOutOfMemory,
                 fmt::format("the symmetric heap of {} bytes (heap_bytes) cannot be reserved: {}", limit_bytes,

@@ -40,7 +40,7 @@ class HeapMemory {
   std::byte* base_ = nullptr;
   std::uint64_t limit_;
   std::uint64_t allocated_ = 0;
-  std::uint64_t touched_ = 0;  // below this, memory may hold old values
+  std::uint64_t touched_ = 0;                      // below this, memory may hold old values
   std::map<std::uint64_t, std::uint64_t> blocks_;  // offset, bytes
   std::atomic<std::uint64_t> end_{0};
 };

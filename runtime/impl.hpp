@@ -83,21 +83,19 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     set_thread_name(fmt::format("PE {}", pe_));
     make_context();
     const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
-    const NetworkSettings settings{destinations(),
-                                   config_.aggregators * buffers + 1024,
-                                   config_.node_buffer_bytes,
-                                   config_.apply_helpers,
-                                   config_.aggregation_timeout,
-                                   kGrownLimitBytes};
-    network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(), memory_.end(),
-                                         failure_, bell_);
+    const NetworkSettings settings{
+        destinations(),        config_.aggregators * buffers + 1024, config_.node_buffer_bytes,
+        config_.apply_helpers, config_.aggregation_timeout,          kGrownLimitBytes};
+    network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(),
+                                         memory_.end(), failure_, bell_);
     aggregators_ = std::make_unique<Aggregators>(
         AggregatorSettings{config_.aggregators, pe_, destinations(), config_.node_buffer_bytes, buffers,
                            config_.aggregation_timeout, config_.aggregation_max_age},
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
     network_->set_published(&published_);
-    network_->set_on_hang_report([this](std::uint32_t pe, std::uint64_t sent) { join_hang_report(pe, sent); });
+    network_->set_on_hang_report(
+        [this](std::uint32_t pe, std::uint64_t sent) { join_hang_report(pe, sent); });
     pool_bytes_ = std::uint64_t{config_.aggregators} * buffers * config_.node_buffer_bytes;
     workers_ = std::make_unique<LaneWorkers>(lane_threads(), context_, fmt::format("PE {}", pe_));
     owner_.run(*network_, [this] { look_around(); });
@@ -131,7 +129,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       }
     } catch (const Error& error) {
       if (!in_exception) {
-        std::fputs(fmt::format("esker: PE {}: at the end of Runtime: {}\n", pe_, error.what()).c_str(), stderr);
+        std::fputs(fmt::format("esker: PE {}: at the end of Runtime: {}\n", pe_, error.what()).c_str(),
+                   stderr);
       }
       failure_.set(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception", pe_));
       network_->bell().ring();
@@ -175,7 +174,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
     failure_.raise_if_set();
-    if (shape.group_lanes == 0 || shape.wave_lanes == 0) misuse("launch: a group and a wave have at least one lane");
+    if (shape.group_lanes == 0 || shape.wave_lanes == 0)
+      misuse("launch: a group and a wave have at least one lane");
     const Call call(*this, name);
     aggregators_->set_producing(true);
     struct Done {
@@ -194,16 +194,18 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const auto& other = blocks[pe].values;
       if (other == blocks[0].values) continue;
-      throw Error(Error::Kind::kHandler,
-                  fmt::format("register_handler '{}': PE {} and PE 0 register different handlers as number {}: {} a "
-                              "message of {} words for a target of {} bytes here, {} words for {} bytes there",
-                              name, pe, handler_count_ + 1, other[0] == blocks[0].values[0] ? "same name," : "another name,",
-                              other[1], other[2], blocks[0].values[1], blocks[0].values[2]));
+      throw Error(
+          Error::Kind::kHandler,
+          fmt::format("register_handler '{}': PE {} and PE 0 register different handlers as number {}: {} a "
+                      "message of {} words for a target of {} bytes here, {} words for {} bytes there",
+                      name, pe, handler_count_ + 1,
+                      other[0] == blocks[0].values[0] ? "same name," : "another name,", other[1], other[2],
+                      blocks[0].values[1], blocks[0].values[2]));
     }
     const std::uint32_t index = handlers_.add(std::move(entry));
     if (index > HandlerTable::kMaxHandlers) {
-      throw Error(Error::Kind::kHandler,
-                  fmt::format("register_handler '{}': there are {} handlers already", name, HandlerTable::kMaxHandlers));
+      throw Error(Error::Kind::kHandler, fmt::format("register_handler '{}': there are {} handlers already",
+                                                     name, HandlerTable::kMaxHandlers));
     }
     ++handler_count_;
     gather(Collective::kRegister, {});  // known everywhere before the first message for it
@@ -222,9 +224,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
           T other;
           std::memcpy(&other, &blocks[pe].values[i], sizeof other);
           T& mine = values[at + i];
-          if (pe == 0) mine = other;
-          else if (reduction == Reduction::kSum) mine += other;
-          else mine = reduction == Reduction::kMin ? std::min(mine, other) : std::max(mine, other);
+          if (pe == 0)
+            mine = other;
+          else if (reduction == Reduction::kSum)
+            mine += other;
+          else
+            mine = reduction == Reduction::kMin ? std::min(mine, other) : std::max(mine, other);
         }
       }
     }
@@ -239,28 +244,32 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     // What would overflow is more than any heap has; every PE sees the same numbers and refuses alike.
     const bool countable = count <= memory_.limit_bytes() / element_bytes;
     const std::uint64_t bytes = countable ? count * element_bytes : 0;
-    const auto blocks = gather(Collective::kAllocate,
-                               {count, element_bytes, available_host_bytes() / pes_on_host_, 0, 0, 0});
+    const auto blocks =
+        gather(Collective::kAllocate, {count, element_bytes, available_host_bytes() / pes_on_host_, 0, 0, 0});
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const auto& other = blocks[pe].values;
       if (other[0] == blocks[0].values[0] && other[1] == blocks[0].values[1]) continue;
       throw Error(Error::Kind::kContract,
-                  fmt::format("heap().allocate: PE {} asks for {} elements of {} bytes, PE 0 for {} of {}", pe, other[0],
-                              other[1], blocks[0].values[0], blocks[0].values[1]));
+                  fmt::format("heap().allocate: PE {} asks for {} elements of {} bytes, PE 0 for {} of {}",
+                              pe, other[0], other[1], blocks[0].values[0], blocks[0].values[1]));
     }
     const auto offset = countable ? memory_.find(bytes) : std::nullopt;
     if (!offset) {
-      throw Error(Error::Kind::kOutOfMemory,
-                  fmt::format("heap().allocate: {} elements of {} bytes do not fit: {} of the symmetric heap's {} on "
-                              "each PE are taken; raise --heap-bytes (ESKER_HEAP_BYTES)",
-                              count, element_bytes, in_mib(memory_.allocated_bytes()), in_mib(memory_.limit_bytes())));
+      throw Error(
+          Error::Kind::kOutOfMemory,
+          fmt::format("heap().allocate: {} elements of {} bytes do not fit: {} of the symmetric heap's {} on "
+                      "each PE are taken; raise --heap-bytes (ESKER_HEAP_BYTES)",
+                      count, element_bytes, in_mib(memory_.allocated_bytes()),
+                      in_mib(memory_.limit_bytes())));
     }
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       if (blocks[pe].values[2] < bytes) {
-        throw Error(Error::Kind::kOutOfMemory,
-                    fmt::format("heap().allocate: {} on each PE are more than the {} that PE {}'s share of its host's "
-                                "memory has left; use fewer PEs a host or a smaller problem",
-                                in_mib(bytes), in_mib(blocks[pe].values[2]), pe));
+        throw Error(
+            Error::Kind::kOutOfMemory,
+            fmt::format(
+                "heap().allocate: {} on each PE are more than the {} that PE {}'s share of its host's "
+                "memory has left; use fewer PEs a host or a smaller problem",
+                in_mib(bytes), in_mib(blocks[pe].values[2]), pe));
       }
     }
     const bool taken = memory_.take(*offset, bytes);
@@ -268,7 +277,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       if (results[pe].values[0] == 1) continue;
       if (taken) memory_.release(*offset);
-      throw Error(Error::Kind::kOutOfMemory, fmt::format("heap().allocate: PE {}'s host has no {} left", pe, in_mib(bytes)));
+      throw Error(Error::Kind::kOutOfMemory,
+                  fmt::format("heap().allocate: PE {}'s host has no {} left", pe, in_mib(bytes)));
     }
     refresh_heap();
     return memory_.base() + *offset;
@@ -282,7 +292,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       throw Error(Error::Kind::kContract, fmt::format("heap().free: PE {} frees offset {:#x}, PE 0 {:#x}", pe,
                                                       blocks[pe].values[0], blocks[0].values[0]));
     }
-    if (!memory_.release(offset)) misuse(fmt::format("heap().free: nothing is allocated at offset {:#x}", offset));
+    if (!memory_.release(offset))
+      misuse(fmt::format("heap().free: nothing is allocated at offset {:#x}", offset));
   }
 
   // --- ProducerServices: lanes on any worker.
@@ -294,7 +305,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   }
 
   void wait_empty(PackageQueue& queue, std::uint64_t ticket) override {
-    wait("a free slot in the package queue", [&] { return queue.was_empty(ticket); }, true);
+    wait(
+        "a free slot in the package queue", [&] { return queue.was_empty(ticket); }, true);
   }
 
   bool try_claim_pending(std::uint64_t messages) override {
@@ -308,16 +320,20 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (try_claim_pending(messages)) return;
     flush_pending();
     do {
-      wait("pending messages to leave (pending_messages)",
-           [&] { return may_claim(claimed_.load(std::memory_order_relaxed), messages); }, true);
+      wait(
+          "pending messages to leave (pending_messages)",
+          [&] { return may_claim(claimed_.load(std::memory_order_relaxed), messages); }, true);
     } while (!try_claim_pending(messages));
   }
-  void unclaim_pending(std::uint64_t messages) override { claimed_.fetch_sub(messages, std::memory_order_relaxed); }
+  void unclaim_pending(std::uint64_t messages) override {
+    claimed_.fetch_sub(messages, std::memory_order_relaxed);
+  }
   void flush_pending() override { aggregators_->request_flush(); }
 
   void will_publish(std::uint32_t count) override {
     if (network_->was_congested()) {
-      wait("handlers' messages to leave", [&] { return !network_->was_congested(); }, true);
+      wait(
+          "handlers' messages to leave", [&] { return !network_->was_congested(); }, true);
     }
     published_.fetch_add(count, std::memory_order_release);
   }
@@ -375,9 +391,10 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   static const Config& checked(const Config& config) {
     validate(config);
     if (config.device != DeviceKind::kAuto && config.device != DeviceKind::kCpu) {
-      throw Error(Error::Kind::kDevice,
-                  "device: kernels compile for CUDA and HIP in this build, but the runtime launches them on the CPU "
-                  "only; use --device cpu");
+      throw Error(
+          Error::Kind::kDevice,
+          "device: kernels compile for CUDA and HIP in this build, but the runtime launches them on the CPU "
+          "only; use --device cpu");
     }
     return config;
   }
@@ -409,8 +426,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     context_.services = this;
     if (config_.pending_messages != 0) {
       // Two packages in flight and one being filled, on each worker.
-      context_.most_columns = static_cast<std::uint32_t>(
-          std::clamp<std::uint64_t>(config_.pending_messages / (4 * std::uint64_t{lane_threads()}), 1, 1u << 16));
+      context_.most_columns = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+          config_.pending_messages / (4 * std::uint64_t{lane_threads()}), 1, 1u << 16));
     }
     refresh_heap();
   }
@@ -428,11 +445,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const GatherBlock& other = request_.all[pe];
       if (other.collective == request_.mine.collective && other.sequence == request_.mine.sequence) continue;
-      throw Error(Error::Kind::kContract,
-                  fmt::format("PE {} is in {} (its collective call number {}) while PE {} is in {} (number {}): "
-                              "collective calls must come in the same order on every PE",
-                              pe_, request_.call, request_.mine.sequence, pe,
-                              to_string(static_cast<Collective>(other.collective)), other.sequence));
+      throw Error(
+          Error::Kind::kContract,
+          fmt::format("PE {} is in {} (its collective call number {}) while PE {} is in {} (number {}): "
+                      "collective calls must come in the same order on every PE",
+                      pe_, request_.call, request_.mine.sequence, pe,
+                      to_string(static_cast<Collective>(other.collective)), other.sequence));
     }
   }
 
@@ -448,7 +466,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       std::atomic<bool>& waits;
       ~Done() { waits.store(false, std::memory_order_relaxed); }
     } const done{call_waits_};
-    wait(request_.call, [&] { return request_.done.load(std::memory_order_acquire); }, false);  // [done]
+    wait(
+        request_.call, [&] { return request_.done.load(std::memory_order_acquire); }, false);  // [done]
   }
 
   /// The one wait of host threads: lends itself to aggregation and, where it owns the network, to
@@ -486,10 +505,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   bool may_claim(std::uint64_t claimed, std::uint64_t messages) const {
     // Handlers' messages depart too, at times before they are counted as sent: the difference has a sign.
-    const auto pending = static_cast<std::int64_t>(claimed + network_->sent_by_handlers() - network_->departed());
+    const auto pending =
+        static_cast<std::int64_t>(claimed + network_->sent_by_handlers() - network_->departed());
     // What lies open in each worker's outbox counts too: it has been generated.
     const std::uint64_t staged = std::uint64_t{context_.most_columns} * (workers_count_ - 1);
-    return pending <= 0 || static_cast<std::uint64_t>(pending) + staged + messages <= config_.pending_messages;
+    return pending <= 0 ||
+           static_cast<std::uint64_t>(pending) + staged + messages <= config_.pending_messages;
   }
 
   void start_together();
@@ -537,6 +558,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<bool> hang_reported_{false};
   Clock::time_point next_look_at_peers_;  // the network owner's
+  bool found_dead_peer_ = false;          // the network owner's
   const int exceptions_at_start_ = std::uncaught_exceptions();
 };
 

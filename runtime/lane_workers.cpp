@@ -8,7 +8,8 @@ namespace {
 constexpr std::uint64_t kMostGroupsAChunk = 16;  // a few thousand lanes: the caller makes progress in between
 }
 
-LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context, const std::string& thread_name) {
+LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context,
+                         const std::string& thread_name) {
   for (std::uint32_t i = 0; i < threads; ++i) {
     workers_.push_back(std::make_unique<Runtime::HostWorker>(Runtime::HostWorker{context, Outbox{context}}));
   }

@@ -26,7 +26,8 @@ class LaneWorkers {
   /// Runs `function` over groups [0, groups) in chunks and publishes what lanes have sent. `between` runs
   /// on the calling thread after each of its chunks. Throws the first exception of a lane; groups that
   /// have not begun then do not run.
-  void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<void()>& between);
+  void run(std::uint64_t groups, const Runtime::GroupFunction& function,
+           const std::function<void()>& between);
 
   /// Chunks finished so far, for the hang report.
   std::uint64_t chunks_done() const { return chunks_done_.load(std::memory_order_relaxed); }
@@ -38,10 +39,10 @@ class LaneWorkers {
   std::vector<std::unique_ptr<Runtime::HostWorker>> workers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t launch_ = 0;     // guarded by mutex_
-  std::uint32_t running_ = 0;    // guarded by mutex_: other threads in this launch
-  bool stopping_ = false;        // guarded by mutex_
-  std::exception_ptr error_;     // guarded by mutex_
+  std::uint64_t launch_ = 0;   // guarded by mutex_
+  std::uint32_t running_ = 0;  // guarded by mutex_: other threads in this launch
+  bool stopping_ = false;      // guarded by mutex_
+  std::exception_ptr error_;   // guarded by mutex_
   const Runtime::GroupFunction* function_ = nullptr;
   std::uint64_t groups_ = 0;
   std::uint64_t chunk_ = 1;

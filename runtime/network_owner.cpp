@@ -91,9 +91,10 @@ bool NetworkOwner::step_if_caller() { return !own_thread_ && network_ != nullptr
 void NetworkOwner::close(bool orderly) {
   if (!orderly) {
     const auto until = std::chrono::steady_clock::now() + kLastWords;
-    while (std::chrono::steady_clock::now() < until && !network_->nothing_under_way()) {
+    // At least once: a failure that another thread found has not been told yet.
+    do {
       if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
+    } while (std::chrono::steady_clock::now() < until && !network_->nothing_under_way());
   }
   transport_->close(orderly);
 }

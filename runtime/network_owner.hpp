@@ -61,11 +61,11 @@ class NetworkOwner {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool connected_ = false;          // guarded by mutex_
-  bool may_run_ = false;            // guarded by mutex_
-  std::exception_ptr error_;        // guarded by mutex_
+  bool connected_ = false;    // guarded by mutex_
+  bool may_run_ = false;      // guarded by mutex_
+  std::exception_ptr error_;  // guarded by mutex_
   std::atomic<bool> stopping_{false};
-  bool orderly_ = true;             // written before stopping_
+  bool orderly_ = true;  // written before stopping_
   bool stopped_ = false;
   std::jthread thread_;
 };

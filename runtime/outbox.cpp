@@ -5,59 +5,50 @@
 
 namespace esker {
 
-void Outbox::switch_to(std::uint32_t command, std::uint32_t words) {
-  parked_[open_].count = count_;
+Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t words) {
+  if (open.next != nullptr)
+    staged_[current_].count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
   std::uint32_t found = kOpenCommands;
   for (std::uint32_t i = 0; i < kOpenCommands; ++i) {
-    if (parked_[i].command == command) found = i;
+    if (staged_[i].command == command) found = i;
   }
   if (found == kOpenCommands) {
     found = next_victim_;
     next_victim_ = (next_victim_ + 1) % kOpenCommands;
-    Parked& victim = parked_[found];
-    if (victim.count > 0) {
-      open_ = found;
-      words_ = victim.words;
-      command_ = victim.command;
-      columns_ = victim.columns;
-      count_ = victim.count;
-      payload_ = victim.payload.get();
-      flush_open();
-    }
+    publish(staged_[found]);
     const std::uint32_t columns = sink_.columns(words);
-    victim.payload = std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words);
-    victim.command = command;
-    victim.words = words;
-    victim.columns = columns;
-    victim.count = 0;
+    staged_[found] = {command, words, 0, columns,
+                      std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words)};
   }
-  open_ = found;
-  command_ = command;
-  words_ = words;
-  columns_ = parked_[found].columns;
-  count_ = parked_[found].count;
-  payload_ = parked_[found].payload.get();
+  current_ = found;
+  const Staged& staged = staged_[found];
+  std::uint64_t* const first = staged.payload.get();
+  return {first + staged.count, first + staged.columns, staged.columns, command};
 }
 
-void Outbox::flush_open() {
-  const std::uint32_t count = count_;
+Outbox::Open Outbox::publish(Open open) {
+  Staged& staged = staged_[current_];
+  staged.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
+  publish(staged);
+  open.next = staged.payload.get();
+  return open;
+}
+
+void Outbox::publish(Staged& staged) {
+  if (staged.count == 0) return;
   const std::uint64_t ticket = sink_.reserve(1);
   sink_.wait_empty(ticket);
-  for (std::uint32_t r = 0; r < words_; ++r) {
-    std::memcpy(sink_.row(ticket, words_, r), payload_ + std::size_t{r} * columns_, count * sizeof(std::uint64_t));
+  for (std::uint32_t r = 0; r < staged.words; ++r) {
+    std::memcpy(sink_.row(ticket, staged.words, r), staged.payload.get() + std::size_t{r} * staged.columns,
+                staged.count * sizeof(std::uint64_t));
   }
-  sink_.publish(ticket, command_, words_, count);
-  count_ = 0;
-  parked_[open_].count = 0;
+  sink_.publish(ticket, staged.command, staged.words, staged.count);
+  staged.count = 0;
 }
 
 void Outbox::flush() {
-  if (count_ > 0) flush_open();
-  for (const Parked& parked : parked_) {
-    if (parked.count == 0) continue;
-    switch_to(parked.command, parked.words);
-    flush_open();
-  }
+  if (open_.next != nullptr) open_ = publish(open_);
+  for (Staged& staged : staged_) publish(staged);
 }
 
 }  // namespace esker

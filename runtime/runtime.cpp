@@ -15,22 +15,29 @@ namespace esker {
 
 const char* to_string(Collective collective) {
   switch (collective) {
-    case Collective::kStart: return "Runtime";
-    case Collective::kAllocate: return "heap().allocate";
-    case Collective::kFree: return "heap().free";
-    case Collective::kRegister: return "register_handler";
-    case Collective::kBarrier: return "barrier_all";
-    case Collective::kReduce: return "all_reduce";
-    case Collective::kEnd: return "~Runtime";
+    case Collective::kStart:
+      return "Runtime";
+    case Collective::kAllocate:
+      return "heap().allocate";
+    case Collective::kFree:
+      return "heap().free";
+    case Collective::kRegister:
+      return "register_handler";
+    case Collective::kBarrier:
+      return "barrier_all";
+    case Collective::kReduce:
+      return "all_reduce";
+    case Collective::kEnd:
+      return "~Runtime";
   }
   return "no collective call of Esker";
 }
 
 Medium choose_medium(const Config& config) {
 #if ESKER_WITH_MPI
-  const bool use_mpi = config.transport == TransportKind::kMpi ||
-                       (config.transport == TransportKind::kAuto &&
-                        (mpi::started_by_launcher() || mpi::is_initialised()));
+  const bool use_mpi =
+      config.transport == TransportKind::kMpi ||
+      (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
   if (use_mpi) {
     return {[](const TransportLimits& limits) { return mpi::connect(limits); },
             mpi::find_ownership() == mpi::Ownership::kOwnThread};
@@ -51,32 +58,39 @@ void Runtime::Impl::start_together() {
     const auto& other = blocks[pe].values;
     const auto& first = blocks[0].values;
     if (other[0] != first[0]) {
-      throw Error(Error::Kind::kConfiguration, fmt::format("PE {} and PE 0 run different versions of Esker", pe));
+      throw Error(Error::Kind::kConfiguration,
+                  fmt::format("PE {} and PE 0 run different versions of Esker", pe));
     }
     if (other[1] != first[1] || other[2] != first[2] || other[5] != first[5]) {
-      throw Error(Error::Kind::kConfiguration,
-                  fmt::format("PE {} has node_buffer_bytes {}, heap_bytes {}, destinations {}; PE 0 has {}, {}, {}: "
-                              "these must be the same on every PE",
-                              pe, other[1], other[2], other[5], first[1], first[2], first[5]));
+      throw Error(
+          Error::Kind::kConfiguration,
+          fmt::format("PE {} has node_buffer_bytes {}, heap_bytes {}, destinations {}; PE 0 has {}, {}, {}: "
+                      "these must be the same on every PE",
+                      pe, other[1], other[2], other[5], first[1], first[2], first[5]));
     }
     if (other[4] == 0) {
-      throw Error(Error::Kind::kOutOfMemory,
-                  fmt::format("PE {}'s host has too little memory for the PEs on it: each needs {:.1f} MiB beside its "
-                              "heap; use fewer PEs a host, or lower --node-buffer-bytes",
-                              pe, static_cast<double>(other[3]) / (1 << 20)));
+      throw Error(
+          Error::Kind::kOutOfMemory,
+          fmt::format(
+              "PE {}'s host has too little memory for the PEs on it: each needs {:.1f} MiB beside its "
+              "heap; use fewer PEs a host, or lower --node-buffer-bytes",
+              pe, static_cast<double>(other[3]) / (1 << 20)));
     }
   }
   if (pe_ != 0 || config_.startup == StartupPrint::kQuiet) return;
-  for (const std::string& warning : config_.warnings) std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
-  std::fputs(fmt::format("esker {}: {} PE{}, {} on PE 0's host, {} lane thread{} each; {}{}; heap up to {:.1f} MiB a PE, "
-                         "beside it at most {:.1f} MiB\n",
-                         build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_, workers_count_,
-                         workers_count_ == 1 ? "" : "s", transport_name_,
-                         owner_.has_own_thread() ? "" : ", driven by the program's own thread",
-                         static_cast<double>(memory_.limit_bytes()) / (1 << 20),
-                         static_cast<double>(declared_bytes_) / (1 << 20))
-                 .c_str(),
-             stderr);
+  for (const std::string& warning : config_.warnings)
+    std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
+  std::fputs(
+      fmt::format(
+          "esker {}: {} PE{}, {} on PE 0's host, {} lane thread{} each; {}{}; heap up to {:.1f} MiB a PE, "
+          "beside it at most {:.1f} MiB\n",
+          build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_, workers_count_,
+          workers_count_ == 1 ? "" : "s", transport_name_,
+          owner_.has_own_thread() ? "" : ", driven by the program's own thread",
+          static_cast<double>(memory_.limit_bytes()) / (1 << 20),
+          static_cast<double>(declared_bytes_) / (1 << 20))
+          .c_str(),
+      stderr);
 }
 
 Runtime::Runtime(int& argc, char** argv) : Runtime(config_from_arguments(argc, argv)) {}
@@ -94,8 +108,12 @@ const Config& Runtime::config() const noexcept { return impl_->config(); }
 SymmetricHeap& Runtime::heap() noexcept { return *impl_; }
 void Runtime::quiet() { impl_->quiet(); }
 void Runtime::barrier_all() { impl_->barrier(Collective::kBarrier); }
-void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) { impl_->all_reduce(values, reduction); }
-void Runtime::all_reduce(std::span<double> values, Reduction reduction) { impl_->all_reduce(values, reduction); }
+void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) {
+  impl_->all_reduce(values, reduction);
+}
+void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
+  impl_->all_reduce(values, reduction);
+}
 const DeviceContext& Runtime::device_context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }
 std::uint64_t Runtime::declared_memory_bytes() const { return impl_->declared_memory_bytes(); }

@@ -73,8 +73,9 @@ class Runtime {
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
     if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
+        Outbox::Filling outbox(worker.outbox);
         cpu::run_groups(shape, first, last, GroupExecution::kFibers,
-                        [&](Lane lane) { kernel(WorkItem(lane, worker.context, worker.outbox)); });
+                        [&](Lane lane) { kernel(WorkItem(lane, worker.context, outbox)); });
       });
     } else {
       static_assert(std::is_invocable_v<Kernel&, GroupItem&>, "a kernel takes a WorkItem or a GroupItem&");
@@ -96,17 +97,27 @@ class Runtime {
   void barrier_all();
 
   /// Collective; at most 1024 times. `handler(HandlerContext&, Target&, const Arguments&)` runs on the PE
-  /// that a message is for. Error{kHandler} if the PEs register different names or types.
+  /// that a message is for. One that sends messages to its own kind takes itself, a
+  /// `Handler<Target, Arguments>`, as a fourth parameter: other PEs' messages may arrive before this
+  /// call returns here. Error{kHandler} if the PEs register different names or types.
   template <class Target, MessageArguments Arguments, class Function>
   Handler<Target, Arguments> register_handler(const std::string& name, Function function) {
-    static_assert(std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
-                  "a handler takes (HandlerContext&, Target&, const Arguments&)");
-    return {add_handler({name, Handler<Target, Arguments>::kWords, sizeof(Target), alignof(Target),
+    using Self = Handler<Target, Arguments>;
+    constexpr bool kTakesItself =
+        std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&, Self>;
+    static_assert(kTakesItself || std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
+                  "a handler takes (HandlerContext&, Target&, const Arguments&), and itself if it likes");
+    return {add_handler({name, Self::kWords, sizeof(Target), alignof(Target),
                          [function = std::move(function)](HandlerContext& context, void* target,
                                                           const void* arguments) mutable {
                            std::array<std::byte, sizeof(Arguments)> bytes;
                            std::memcpy(bytes.data(), arguments, bytes.size());
-                           function(context, *static_cast<Target*>(target), std::bit_cast<Arguments>(bytes));
+                           auto& at = *static_cast<Target*>(target);
+                           if constexpr (kTakesItself) {
+                             function(context, at, std::bit_cast<Arguments>(bytes), Self{context.handler()});
+                           } else {
+                             function(context, at, std::bit_cast<Arguments>(bytes));
+                           }
                          }})};
   }
 

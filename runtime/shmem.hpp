@@ -11,12 +11,10 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <esker/aggregator/command.hpp>
-#include <esker/device/error.hpp>
 #include <esker/runtime/active_message.hpp>
 
 namespace esker {
@@ -27,7 +25,7 @@ concept Sender = requires(C& context, Command command, const std::uint64_t (&wor
   { context.pe() } -> std::convertible_to<std::uint32_t>;
   { context.n_pes() } -> std::convertible_to<std::uint32_t>;
   { context.heap().base } -> std::convertible_to<std::byte*>;
-  { context.where() } -> std::convertible_to<std::string>;
+  { context.caller() } -> std::same_as<Caller>;
   context.post(command, words);
 };
 
@@ -35,45 +33,45 @@ namespace detail {
 
 template <class T>
 constexpr Operand number_operand() {
-  if constexpr (std::is_same_v<T, float>) return Operand::kFloat;
-  else if constexpr (std::is_same_v<T, double>) return Operand::kDouble;
-  else if constexpr (std::is_signed_v<T>) return sizeof(T) == 4 ? Operand::kInt32 : Operand::kInt64;
-  else return sizeof(T) == 4 ? Operand::kUint32 : Operand::kUint64;
+  if constexpr (std::is_same_v<T, float>)
+    return Operand::kFloat;
+  else if constexpr (std::is_same_v<T, double>)
+    return Operand::kDouble;
+  else if constexpr (std::is_signed_v<T>)
+    return sizeof(T) == 4 ? Operand::kInt32 : Operand::kInt64;
+  else
+    return sizeof(T) == 4 ? Operand::kUint32 : Operand::kUint64;
 }
 
 template <class T>
 constexpr Operand bytes_operand() {
   switch (sizeof(T)) {
-    case 1: return Operand::kBytes1;
-    case 2: return Operand::kBytes2;
-    case 4: return Operand::kBytes4;
-    case 8: return Operand::kBytes8;
-    default: return Operand::kBytes16;
+    case 1:
+      return Operand::kBytes1;
+    case 2:
+      return Operand::kBytes2;
+    case 4:
+      return Operand::kBytes4;
+    case 8:
+      return Operand::kBytes8;
+    default:
+      return Operand::kBytes16;
   }
 }
 
-template <class Context>
-[[noreturn, gnu::cold, gnu::noinline]] void bad_target(const Context& context, const char* call,
-                                                       std::uint64_t offset, std::uint64_t bytes,
-                                                       std::uint32_t pe) {
-  const std::string who = std::string(call) + " " + context.where() + ": ";
-  if (pe >= context.n_pes()) {
-    misuse(who + "PE " + std::to_string(pe) + " is not below " + std::to_string(context.n_pes()));
-  }
-  misuse(who + "a target of " + std::to_string(bytes) + " bytes at heap offset " +
-         std::to_string(static_cast<std::int64_t>(offset)) + " is outside the symmetric heap of " +
-         std::to_string(context.heap().bytes) + " bytes");
-}
+/// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
+[[noreturn, gnu::cold]] void bad_target(Caller caller, const char* call, std::uint64_t offset,
+                                        std::uint64_t bytes, std::uint64_t heap_bytes, std::uint32_t pe,
+                                        std::uint32_t n_pes);
 
 /// Word 0 of the message, once PE and target are known to exist.
 template <class Context>
 std::uint64_t checked_address(const Context& context, const char* call, const void* target,
                               std::uint64_t bytes, std::uint32_t pe) {
-  // Below the heap the difference wraps to something above it.
+  // Below the heap the difference wraps to something above it. A heap is larger than any operand.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
-  if (pe >= context.n_pes() || offset >= context.heap().bytes || context.heap().bytes - offset < bytes)
-      [[unlikely]] {
-    bad_target(context, call, offset, bytes, pe);
+  if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
+    bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());
   }
   return address_word(pe, offset);
 }
@@ -95,8 +93,8 @@ void post(Context&& context, Command command, const std::uint64_t (&words)[Words
 }
 
 template <class Context, class T, class... Election>
-void send_value(Context&& context, const char* call, Operation operation, T* target, std::type_identity_t<T> value,
-                std::uint32_t pe, Election&&... election) {
+void send_value(Context&& context, const char* call, Operation operation, T* target,
+                std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
   const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), pe), value_word(value)};
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
 }
@@ -104,10 +102,10 @@ void send_value(Context&& context, const char* call, Operation operation, T* tar
 }  // namespace detail
 
 template <class T>
-concept Putable = std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 ||
-                                                      sizeof(T) == 8 || sizeof(T) == 16);
+concept Putable = std::is_trivially_copyable_v<T> &&
+    (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 template <class T>
-concept Integer32Or64 = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept Integer32Or64 = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
 
@@ -155,32 +153,38 @@ void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... ele
 template <class Context, Number32Or64 T, class... Election>
 void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
-  detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
 void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
-  detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
 void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
-  detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
-  detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
               Election&&... election) {
-  detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
-  detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe, std::forward<Election>(election)...);
+  detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe,
+                     std::forward<Election>(election)...);
 }
 
 /// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the

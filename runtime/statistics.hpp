@@ -13,8 +13,8 @@ struct Statistics {
   std::uint64_t messages_remote = 0;  // routed to another
   std::uint64_t messages_applied = 0;
   std::uint64_t packages = 0;
-  std::uint64_t buffers_sent = 0;  // to other PEs
-  std::uint64_t bytes_sent = 0;    // in them, headers included
+  std::uint64_t buffers_sent = 0;               // to other PEs
+  std::uint64_t bytes_sent = 0;                 // in them, headers included
   std::uint64_t handler_memory_peak_bytes = 0;  // handlers' messages beyond the pools
 };
 

@@ -23,13 +23,15 @@ void Runtime::Impl::look_around() {
   if (now >= next_look_at_peers_) {
     next_look_at_peers_ = now + kLookAtPeersEvery;
     const std::string dead = owner_.transport().find_dead_peer();
-    if (!dead.empty() && failure_.set(Error::Kind::kNetwork, dead)) {
+    // Found twice, since it may have said why it left, and its words are still on their way.
+    if (!dead.empty() && std::exchange(found_dead_peer_, true) && failure_.set(Error::Kind::kNetwork, dead)) {
       std::fputs(fmt::format("esker: PE {}: {}; the job cannot go on\n", pe_, dead).c_str(), stderr);
       network_->bell().ring();
       bell_.ring();
     }
   }
-  const bool waits = call_waits_.load(std::memory_order_relaxed) || waiting_lanes_.load(std::memory_order_relaxed) > 0;
+  const bool waits =
+      call_waits_.load(std::memory_order_relaxed) || waiting_lanes_.load(std::memory_order_relaxed) > 0;
   if (!failure_.is_set() && hang_.check(activity(), waits)) {
     report_hang("nothing has moved here");
     network_->broadcast_hang_report();
@@ -55,10 +57,12 @@ StageSnapshot Runtime::Impl::snapshot() const {
   StageSnapshot s;
   s.pe = pe_;
   if (const char* call = call_.load(std::memory_order_relaxed); call != nullptr) {
-    const Clock::duration since{Clock::now().time_since_epoch().count() - call_since_.load(std::memory_order_relaxed)};
+    const Clock::duration since{Clock::now().time_since_epoch().count() -
+                                call_since_.load(std::memory_order_relaxed)};
     s.user_thread = fmt::format("in {} for {:.1f} s", call, std::chrono::duration<double>(since).count());
     if (const auto lanes = waiting_lanes_.load(std::memory_order_relaxed); lanes > 0) {
-      s.user_thread += fmt::format(", {} lane thread{} blocked by a full queue or bound", lanes, lanes == 1 ? "" : "s");
+      s.user_thread +=
+          fmt::format(", {} lane thread{} blocked by a full queue or bound", lanes, lanes == 1 ? "" : "s");
     }
   } else {
     s.user_thread = "outside Esker, in the program's own code";
@@ -88,8 +92,8 @@ StageSnapshot Runtime::Impl::snapshot() const {
 void Runtime::Impl::report_hang(const std::string& headline) {
   if (hang_reported_.exchange(true)) return;
   write_hang_report(snapshot(),
-                    fmt::format("{} for {} s (ESKER_HANG_SECONDS; 0 turns this off) and the job ends", headline,
-                                config_.hang_seconds),
+                    fmt::format("{} for {} s (ESKER_HANG_SECONDS; 0 turns this off) and the job ends",
+                                headline, config_.hang_seconds),
                     config_.hang_file);
 }
 
@@ -98,9 +102,10 @@ void Runtime::Impl::join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it)
   const std::string owed =
       sent_by_it == arrived
           ? fmt::format("PE {} reports a hang; all of its {} messages have arrived here", pe, sent_by_it)
-          : fmt::format("PE {} reports a hang; stuck stage ship: PE {} sent {} messages to PE {}, {} have arrived, "
-                        "PE {} owes {}",
-                        pe, pe, sent_by_it, pe_, arrived, pe, sent_by_it - arrived);
+          : fmt::format(
+                "PE {} reports a hang; stuck stage ship: PE {} sent {} messages to PE {}, {} have arrived, "
+                "PE {} owes {}",
+                pe, pe, sent_by_it, pe_, arrived, pe, sent_by_it - arrived);
   std::fputs(fmt::format("esker: PE {}: {}\n", pe_, owed).c_str(), stderr);
   report_hang(fmt::format("PE {} has seen nothing move", pe));
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include <esker/device/lane.hpp>
@@ -15,7 +14,7 @@ namespace esker {
 /// Contract. Valid during the kernel. Cheap to copy.
 class WorkItem : public Lane {
  public:
-  WorkItem(const Lane& lane, const DeviceContext& context, Outbox& outbox)
+  WorkItem(const Lane& lane, const DeviceContext& context, Outbox::Filling& outbox)
       : Lane{lane}, context_{&context}, outbox_{&outbox} {}
 
   /// This PE, and how many there are: destinations are 0 .. n_pes() - 1.
@@ -24,9 +23,7 @@ class WorkItem : public Lane {
 
   // For shmem.hpp.
   const HeapView& heap() const { return context_->heap; }
-  std::string where() const {
-    return "by lane " + std::to_string(lane()) + " of group " + std::to_string(group_id());
-  }
+  Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) const {
     outbox_->send(command.word(), words);
@@ -41,7 +38,7 @@ class WorkItem : public Lane {
 
  private:
   const DeviceContext* context_;
-  Outbox* outbox_;
+  Outbox::Filling* outbox_;
 };
 
 }  // namespace esker

@@ -3,13 +3,13 @@
 // Invariant. Word i of PE p's part stands for entry p * words_a_pe + i of the table. Update k of PE p is a
 // function of the seed, p and k alone, so any PE can recompute any stream: verification takes back, on the
 // words that it owns, what every PE has sent, and finds the table as it was.
+#include <fmt/format.h>
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
 #include <esker/esker.hpp>
 #include <esker/runtime/command_line.hpp>
-#include <fmt/format.h>
 
 #include <bit>
 #include <chrono>
@@ -43,12 +43,10 @@ struct Options {
 /// The problem, the same on every PE.
 struct Problem {
   std::uint64_t seed;
-  std::uint32_t pes;             // destinations; in the projection more than there are PEs
-  std::uint64_t words_a_pe;      // of one destination
-  std::uint64_t updates_a_pe;    // that one PE sends
-  std::uint64_t key(std::uint64_t pe, std::uint64_t update) const {
-    return mix(seed * kStep + (pe * updates_a_pe + update + 1) * kStep);
-  }
+  std::uint32_t pes;           // destinations; in the projection more than there are PEs
+  std::uint64_t words_a_pe;    // of one destination
+  std::uint64_t updates_a_pe;  // that one PE sends
+  gups::Stream stream_of(std::uint64_t pe) const { return {(seed + pe * updates_a_pe + 1) * kStep}; }
 };
 
 std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) { return mix(seed ^ entry) | 1; }
@@ -63,9 +61,8 @@ struct Send {
   Problem problem;
   esker::SymmetricArray<std::uint64_t> table;
   esker::Handler<std::uint64_t, Fold> handler;
-  std::uint64_t first;    // this PE's first update
-  std::uint32_t me;
-  bool projecting;        // the whole table stands on this PE
+  gups::Stream stream;  // of this PE
+  bool projecting;      // the whole table stands on this PE
 
   template <class Item, class... Election>
   void inc(Item&& item, std::uint64_t k, Election&&... election) const {
@@ -101,7 +98,7 @@ struct Send {
     std::uint64_t entry;
   };
   Located locate(std::uint64_t k) const {
-    const std::uint64_t r = problem.key(me, k);
+    const std::uint64_t r = stream[k];
     const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
     const std::uint64_t entry = pe * problem.words_a_pe + index;
     return {pe, &table[projecting ? entry : index], r, entry};
@@ -113,36 +110,47 @@ template <class Call>
 void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Call& call) {
   using esker::GroupItem;
   if (election == "auto") {
-    rt.launch(updates, [call](esker::WorkItem item) { call(item, item.global_id()); }, "gups");
+    rt.launch(
+        updates, [call](esker::WorkItem item) { call(item, item.global_id()); }, "gups");
   } else if (election == "per-lane") {
-    rt.launch(updates, [call](esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
+    rt.launch(
+        updates, [call](esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
   } else if (election == "auto-group") {
-    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id()); }, "gups");
+    rt.launch(
+        updates, [call](GroupItem& item) { call(item, item.global_id()); }, "gups");
   } else if (election == "per-wave") {
-    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); }, "gups");
+    rt.launch(
+        updates, [call](GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); }, "gups");
   } else if (election == "predicated") {
-    rt.launch(updates, [call](GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); }, "gups");
+    rt.launch(
+        updates, [call](GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); }, "gups");
   } else {
-    rt.launch(updates,
-              [call](GroupItem& item) {
-                auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
-                esker::FineGrainBarrier<1024> members(item.group_lane(), state);
-                members.join();
-                item.group().sync();
-                call(item, item.global_id(), esker::FineGrain<1024>{members});
-                members.leave();
-              },
-              "gups");
+    rt.launch(
+        updates,
+        [call](GroupItem& item) {
+          auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
+          esker::FineGrainBarrier<1024> members(item.group_lane(), state);
+          members.join();
+          item.group().sync();
+          call(item, item.global_id(), esker::FineGrain<1024>{members});
+          members.leave();
+        },
+        "gups");
   }
 }
 
 void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint64_t updates) {
   const auto with = [&](auto operation) { launch_with(rt, o.election, updates, operation); };
-  if (o.op == "inc") with([send](auto&& item, std::uint64_t k, auto... e) { send.inc(item, k, e...); });
-  else if (o.op == "add") with([send](auto&& item, std::uint64_t k, auto... e) { send.add(item, k, e...); });
-  else if (o.op == "xor") with([send](auto&& item, std::uint64_t k, auto... e) { send.exclusive_or(item, k, e...); });
-  else if (o.op == "put") with([send](auto&& item, std::uint64_t k, auto... e) { send.put(item, k, e...); });
-  else with([send](auto&& item, std::uint64_t k, auto... e) { send.am(item, k, e...); });
+  if (o.op == "inc")
+    with([send](auto&& item, std::uint64_t k, auto... e) { send.inc(item, k, e...); });
+  else if (o.op == "add")
+    with([send](auto&& item, std::uint64_t k, auto... e) { send.add(item, k, e...); });
+  else if (o.op == "xor")
+    with([send](auto&& item, std::uint64_t k, auto... e) { send.exclusive_or(item, k, e...); });
+  else if (o.op == "put")
+    with([send](auto&& item, std::uint64_t k, auto... e) { send.put(item, k, e...); });
+  else
+    with([send](auto&& item, std::uint64_t k, auto... e) { send.am(item, k, e...); });
 }
 
 /// Takes back every update of every PE on the words that stand here. Counts the words that are then not
@@ -151,8 +159,9 @@ std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint6
                         std::uint32_t senders, bool projecting) {
   std::uint64_t wrong = 0;
   for (std::uint64_t sender = 0; sender < senders; ++sender) {
+    const gups::Stream stream = p.stream_of(sender);
     for (std::uint64_t k = 0; k < p.updates_a_pe; ++k) {
-      const std::uint64_t r = p.key(sender, k);
+      const std::uint64_t r = stream[k];
       const auto [pe, index] = gups::place(r, p.pes, p.words_a_pe);
       if (pe != me && !projecting) continue;
       const std::uint64_t entry = pe * p.words_a_pe + index;
@@ -163,8 +172,10 @@ std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint6
         word ^= r;
       } else if (o.op == "put") {
         const std::uint64_t value = put_value(p.seed, entry);
-        if (word == value) word = ~value;  // found; a later update of the same word finds it marked
-        else if (word != ~value) ++wrong;
+        if (word == value)
+          word = ~value;  // found; a later update of the same word finds it marked
+        else if (word != ~value)
+          ++wrong;
       } else {
         word -= r;
       }
@@ -195,7 +206,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
   const auto handler = rt.register_handler<std::uint64_t, Fold>(
       "gups_add", [](esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
-  const Send send{problem, table, handler, rt.pe() * problem.updates_a_pe, rt.pe(), projecting};
+  const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
   bool verified = true;
   harness::Traffic traffic;
@@ -219,11 +230,13 @@ int run_gups(esker::Runtime& rt, const Options& o) {
                       {"repeats", o.repeats}};
   if (projecting) {
     more["projected_pes"] = pes;
-    more["projection"] = "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
+    more["projection"] =
+        "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
   }
   const double work = static_cast<double>(problem.updates_a_pe) * (projecting ? 1 : pes);
-  harness::write_report(rt, {"gups", "gravel", harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
-                        o.json, more);
+  harness::write_report(
+      rt, {"gups", "gravel", harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
+      o.json, more);
   return verified ? 0 : 1;
 }
 
@@ -234,21 +247,22 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
   const auto table = rt.heap().allocate<std::uint64_t>(words_a_pe);
   const std::uint64_t base = rt.pe() * words_a_pe;
   const int shift = std::countr_zero(words_a_pe);
-  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1} << 16;  // a lane's jump costs some 4 thousand steps
+  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1}
+                                          << 16;  // a lane's jump costs some 4 thousand steps
   const auto pass = [&] {
-    rt.launch(
-        (updates_a_pe + kUpdatesALane - 1) / kUpdatesALane,
-        [=, mask = words_a_pe - 1, entries = o.table - 1, first = rt.pe() * updates_a_pe](esker::WorkItem item) {
-          const std::uint64_t begin = item.global_id() * kUpdatesALane;
-          const std::uint64_t end = std::min(begin + kUpdatesALane, updates_a_pe);
-          std::uint64_t a = gups::hpcc_start(first + begin);
-          for (std::uint64_t k = begin; k < end; ++k) {
-            a = gups::hpcc_next(a);
-            const std::uint64_t entry = a & entries;
-            esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
-          }
-        },
-        "hpcc");
+    rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane,
+              [=, mask = words_a_pe - 1, entries = o.table - 1,
+               first = rt.pe() * updates_a_pe](esker::WorkItem item) {
+                const std::uint64_t begin = item.global_id() * kUpdatesALane;
+                const std::uint64_t end = std::min(begin + kUpdatesALane, updates_a_pe);
+                std::uint64_t a = gups::hpcc_start(first + begin);
+                for (std::uint64_t k = begin; k < end; ++k) {
+                  a = gups::hpcc_next(a);
+                  const std::uint64_t entry = a & entries;
+                  esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
+                }
+              },
+              "hpcc");
   };
   bool verified = true;
   std::uint64_t worst = 0;
@@ -281,9 +295,11 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
         {"look_ahead_held", rt.config().pending_messages != 0 && rt.config().pending_messages <= 1024},
         {"wrong_at_most_1_percent", o.verify && verified},
         {"table_at_least_half_of_memory", false}}}};
-  harness::write_report(rt, {"gups", "gravel", harness::spread_of(seconds),
-                             static_cast<double>(updates_a_pe) * rt.n_pes(), "updates", o.verify, verified, traffic},
-                        o.json, more);
+  harness::write_report(
+      rt,
+      {"gups", "gravel", harness::spread_of(seconds), static_cast<double>(updates_a_pe) * rt.n_pes(),
+       "updates", o.verify, verified, traffic},
+      o.json, more);
   return verified ? 0 : 1;
 }
 
@@ -303,10 +319,12 @@ int run(int argc, char** argv) {
       .add("op", &o.op, "what an update does", {"inc", "add", "xor", "put", "am"})
       .add("election", &o.election, "how lanes share a package",
            {"auto", "auto-group", "per-lane", "per-wave", "predicated", "fine-grain"})
-      .add("size", &o.size, "sets updates and table: seconds, a minute, the thesis's", {"small", "medium", "paper"})
+      .add("size", &o.size, "sets updates and table: seconds, a minute, the thesis's",
+           {"small", "medium", "paper"})
       .add("seed", &o.seed, "of the stream of updates")
       .add("repeats", &o.repeats, "timed runs; the median counts")
-      .add("hpcc", &o.hpcc, "HPCC RandomAccess rules: its stream, XOR, 4 updates an entry, 1024 of look-ahead")
+      .add("hpcc", &o.hpcc,
+           "HPCC RandomAccess rules: its stream, XOR, 4 updates an entry, 1024 of look-ahead")
       .add("project", &o.project, "one-node projection of this many nodes; 0: off")
       .add("verify", &o.verify, "recompute every counter")
       .add("json", &o.json, "write one JSON object to this file; - is standard output");
@@ -316,7 +334,8 @@ int run(int argc, char** argv) {
     std::fputs(("esker-gups: " + message + "\n").c_str(), stderr);
     return 2;
   };
-  if (o.updates == 0 || o.table == 0 || o.repeats == 0) return usage("--updates, --table and --repeats are at least 1");
+  if (o.updates == 0 || o.table == 0 || o.repeats == 0)
+    return usage("--updates, --table and --repeats are at least 1");
   if (o.hpcc && !std::has_single_bit(o.table)) return usage("--hpcc: --table must be a power of two");
   if (o.hpcc && o.project != 0) return usage("--hpcc and --project do not go together");
   if (o.hpcc && o.election != "auto") return usage("--hpcc runs with --election auto");
@@ -328,7 +347,8 @@ int run(int argc, char** argv) {
 
   esker::Runtime rt(config);
   if (o.hpcc && (!std::has_single_bit(rt.n_pes()) || rt.n_pes() > o.table)) {
-    if (rt.pe() == 0) usage(fmt::format("--hpcc: {} PEs do not divide a table of {} words", rt.n_pes(), o.table));
+    if (rt.pe() == 0)
+      usage(fmt::format("--hpcc: {} PEs do not divide a table of {} words", rt.n_pes(), o.table));
     return 2;
   }
   if (o.project != 0 && rt.n_pes() != 1) {

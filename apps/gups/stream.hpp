@@ -19,17 +19,22 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// One PE's updates: any element, by a multiply-add and mix().
+struct Stream {
+  std::uint64_t start;
+  constexpr std::uint64_t operator[](std::uint64_t update) const { return mix(start + update * kStep); }
+};
+
 __extension__ using Wide = unsigned __int128;  // 64 by 64 bits
 
 constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
 }
 
-/// Uniform over pes * words_a_pe places without a division: the high part of r * pes picks the PE, what
-/// is left of it the word.
+/// Uniform over pes * words_a_pe places without a division: the low half of r picks the PE, its top bits
+/// the word.
 constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {
-  const auto scaled = static_cast<Wide>(r) * pes;
-  return {static_cast<std::uint32_t>(scaled >> 64), high_half(static_cast<std::uint64_t>(scaled), words_a_pe)};
+  return {static_cast<std::uint32_t>((r & 0xffffffff) * pes >> 32), high_half(r, words_a_pe)};
 }
 
 /// HPCC RandomAccess: a_{k+1} = 2 a_k, with 7 added where the top bit was set (x^64 + x^2 + x + 1 over

@@ -1,8 +1,8 @@
 // Sums, spreads, the line and the JSON object.
 #include "report.hpp"
 
-#include <esker/runtime/build_info.hpp>
 #include <fmt/format.h>
+#include <esker/runtime/build_info.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,9 +15,9 @@ namespace harness {
 
 Traffic traffic_since(esker::Runtime& rt, const esker::Statistics& before) {
   const esker::Statistics now = rt.statistics();
-  std::array<std::uint64_t, 4> sums{now.messages_local - before.messages_local,
-                                    now.messages_remote - before.messages_remote,
-                                    now.buffers_sent - before.buffers_sent, now.bytes_sent - before.bytes_sent};
+  std::array<std::uint64_t, 4> sums{
+      now.messages_local - before.messages_local, now.messages_remote - before.messages_remote,
+      now.buffers_sent - before.buffers_sent, now.bytes_sent - before.bytes_sent};
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
   return {sums[0], sums[1], sums[2], sums[3]};
 }
@@ -34,17 +34,20 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
   if (rt.pe() != 0) return;
   const double messages = static_cast<double>(r.traffic.messages_local + r.traffic.messages_remote);
   const double remote = messages == 0 ? 0 : static_cast<double>(r.traffic.messages_remote) / messages;
-  const double buffer = r.traffic.buffers_sent == 0
-                            ? 0
-                            : static_cast<double>(r.traffic.bytes_sent) / static_cast<double>(r.traffic.buffers_sent);
+  const double buffer = r.traffic.buffers_sent == 0 ? 0
+                                                    : static_cast<double>(r.traffic.bytes_sent) /
+                                                          static_cast<double>(r.traffic.buffers_sent);
   const double rate = r.work / r.seconds.median;
   if (json_file != "-") {
-    std::puts(fmt::format("{}: {:.4g} {} on {} PEs in {:.4g} s ({:.4g} to {:.4g}): {:.1f} M {}/s, {:.1f} % remote, "
-                          "{:.0f} bytes a buffer, {}",
-                          r.app, r.work, r.work_unit, rt.n_pes(), r.seconds.median, r.seconds.least, r.seconds.most,
-                          rate / 1e6, r.work_unit, 100 * remote, buffer,
-                          !r.verification_on ? "not verified (--verify off)" : r.verified ? "verified" : "WRONG RESULT")
-                  .c_str());
+    std::puts(
+        fmt::format("{}: {:.4g} {} on {} PEs in {:.4g} s ({:.4g} to {:.4g}): {:.1f} M {}/s, {:.1f} % remote, "
+                    "{:.0f} bytes a buffer, {}",
+                    r.app, r.work, r.work_unit, rt.n_pes(), r.seconds.median, r.seconds.least, r.seconds.most,
+                    rate / 1e6, r.work_unit, 100 * remote, buffer,
+                    !r.verification_on ? "not verified (--verify off)"
+                    : r.verified       ? "verified"
+                                       : "WRONG RESULT")
+            .c_str());
     std::fflush(stdout);
   }
   if (json_file.empty()) return;

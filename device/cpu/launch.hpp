@@ -29,9 +29,10 @@ void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t las
                 Body&& body) {
   using Kernel = std::remove_reference_t<Body>;
   if constexpr (std::is_invocable_v<Kernel&, Lane>) {
+    const LaunchShape own = shape;  // what a lane stores cannot be thought to change it
     for (std::uint64_t group = first; group < last; ++group) {
-      const std::uint32_t lanes = shape.lanes_of(group);
-      for (std::uint32_t lane = 0; lane < lanes; ++lane) body(Lane(shape, group, lane, lanes));
+      const std::uint32_t lanes = own.lanes_of(group);
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) body(Lane(own, group, lane, lanes));
     }
   } else {
     static_assert(std::is_invocable_v<Kernel&, GroupLane&>, "a kernel takes a Lane or a GroupLane&");

@@ -29,7 +29,8 @@ struct Packet {
 
 class World::Shared {
  public:
-  explicit Shared(std::uint32_t n) : inbox(n), blocks{std::vector<GatherBlock>(n), std::vector<GatherBlock>(n)} {}
+  explicit Shared(std::uint32_t n)
+      : inbox(n), blocks{std::vector<GatherBlock>(n), std::vector<GatherBlock>(n)} {}
 
   struct Inbox {
     std::mutex mutex;
@@ -40,8 +41,8 @@ class World::Shared {
 
   // Gathers alternate between two sets of blocks: nobody starts the next but one before all have read.
   std::mutex gather_mutex;
-  std::vector<GatherBlock> blocks[2];     // guarded by gather_mutex
-  std::uint64_t arrived[2] = {0, 0};      // guarded by gather_mutex; grows by n a gather
+  std::vector<GatherBlock> blocks[2];        // guarded by gather_mutex
+  std::uint64_t arrived[2] = {0, 0};         // guarded by gather_mutex; grows by n a gather
   std::atomic<std::int64_t> left_early{-1};  // a PE that closed without its peers
 };
 

@@ -24,7 +24,8 @@ void check(int code, const char* call) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error(Error::Kind::kNetwork, fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
+  throw Error(Error::Kind::kNetwork,
+              fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
 }
 
 /// Start of a process in clock ticks since boot, and its state; both 0 if there is no such process.
@@ -78,7 +79,8 @@ class MpiTransport final : public Transport {
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
       finalise_ = true;
       if (provided < MPI_THREAD_FUNNELED) {
-        throw Error(Error::Kind::kNetwork, "this MPI library offers no MPI_THREAD_FUNNELED, which Esker needs");
+        throw Error(Error::Kind::kNetwork,
+                    "this MPI library offers no MPI_THREAD_FUNNELED, which Esker needs");
       }
     }
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
@@ -119,8 +121,8 @@ class MpiTransport final : public Transport {
     sends_.push_back(MPI_REQUEST_NULL);
     // Synchronous: a small frame would otherwise count as sent while it piles up unreceived at its
     // receiver, and nothing would bound how many do.
-    check(MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(pe), kTag, comm_,
-                     &sends_.back()),
+    check(MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(pe), kTag,
+                     comm_, &sends_.back()),
           "MPI_Issend");
     tokens_.push_back(token);
     return true;
@@ -176,7 +178,8 @@ class MpiTransport final : public Transport {
 
   void begin_gather(const GatherBlock& mine) override {
     mine_ = mine;
-    check(MPI_Iallgather(&mine_, sizeof mine_, MPI_BYTE, gathered_.data(), sizeof mine_, MPI_BYTE, comm_, &gather_),
+    check(MPI_Iallgather(&mine_, sizeof mine_, MPI_BYTE, gathered_.data(), sizeof mine_, MPI_BYTE, comm_,
+                         &gather_),
           "MPI_Iallgather");
   }
 
@@ -222,13 +225,13 @@ class MpiTransport final : public Transport {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{128}); }
   };
   struct Receive {
-    explicit Receive(std::size_t size) : bytes{new(std::align_val_t{128}) std::byte[size]} {}
+    explicit Receive(std::size_t size) : bytes{new (std::align_val_t{128}) std::byte[size]} {}
     std::unique_ptr<std::byte[], Free> bytes;
   };
 
   void post(std::uint32_t slot) {
-    check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE, MPI_ANY_SOURCE,
-                    kTag, comm_, &requests_[slot]),
+    check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE,
+                    MPI_ANY_SOURCE, kTag, comm_, &requests_[slot]),
           "MPI_Irecv");
   }
 

@@ -1,7 +1,7 @@
 // What a PE that waits in barrier_all costs: PE 0 is late by five seconds, the others measure themselves.
-#include <esker/esker.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <esker/esker.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_until(start + std::chrono::seconds{4});
       const double used = cpu_seconds() - before;
       const std::chrono::duration<double> passed = steady_clock::now() - begin;
-      std::fputs(fmt::format("PE {}: used {:.4f} of a core\n", rt.pe(), used / passed.count()).c_str(), stdout);
+      std::fputs(fmt::format("PE {}: used {:.4f} of a core\n", rt.pe(), used / passed.count()).c_str(),
+                 stdout);
       std::fflush(stdout);
     });
   }

@@ -1,6 +1,6 @@
 // Resident memory of each PE after every PE has sent to every PE, against what the runtime declared.
-#include <esker/esker.hpp>
 #include <fmt/format.h>
+#include <esker/esker.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -23,11 +23,13 @@ int main(int argc, char** argv) {
     for (int step = 1; step < n_pes; ++step) {
       MPI_Request send = MPI_REQUEST_NULL;
       MPI_Issend(out.data(), kBytes, MPI_BYTE, (pe + step) % n_pes, 1, MPI_COMM_WORLD, &send);
-      MPI_Recv(in.data(), kBytes, MPI_BYTE, (pe + n_pes - step) % n_pes, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(in.data(), kBytes, MPI_BYTE, (pe + n_pes - step) % n_pes, 1, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
       MPI_Wait(&send, MPI_STATUS_IGNORE);
     }
   }
-  std::fputs(fmt::format("PE {} of MPI alone: at the start {}; in the end {}\n", pe, before, faults::resident_in_words())
+  std::fputs(fmt::format("PE {} of MPI alone: at the start {}; in the end {}\n", pe, before,
+                         faults::resident_in_words())
                  .c_str(),
              stdout);
   std::fflush(stdout);

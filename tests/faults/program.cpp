@@ -2,9 +2,9 @@
 //
 // Each case is what a user's program could do. main catches nothing but what it says: an exception that
 // leaves Esker ends the job as it would end a user's.
-#include <esker/esker.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <esker/esker.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -143,8 +143,10 @@ void different_sizes(esker::Runtime& rt) { rt.heap().allocate<std::uint64_t>(100
 
 void different_calls(esker::Runtime& rt) {
   std::uint64_t one[1] = {1};
-  if (rt.pe() == 1) rt.all_reduce(std::span<std::uint64_t>(one), esker::Reduction::kSum);
-  else rt.barrier_all();
+  if (rt.pe() == 1)
+    rt.all_reduce(std::span<std::uint64_t>(one), esker::Reduction::kSum);
+  else
+    rt.barrier_all();
 }
 
 /// More than any machine has, by a heap that may grow so far.

@@ -44,8 +44,8 @@ inline std::uint64_t mapping_kib(const void* begin, std::uint64_t bytes) {
 
 /// "anon_kib=1 file_kib=2 shmem_kib=3 peak_kib=4"
 inline std::string resident_in_words() {
-  return fmt::format("anon_kib={} file_kib={} shmem_kib={} peak_kib={}", status_kib("RssAnon"), status_kib("RssFile"),
-                     status_kib("RssShmem"), status_kib("VmHWM"));
+  return fmt::format("anon_kib={} file_kib={} shmem_kib={} peak_kib={}", status_kib("RssAnon"),
+                     status_kib("RssFile"), status_kib("RssShmem"), status_kib("VmHWM"));
 }
 
 }  // namespace faults

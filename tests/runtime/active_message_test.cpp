@@ -81,7 +81,8 @@ TEST_P(ActiveMessage, HandlerThatThrowsEndsEveryPesNextCallWithItsName) {
   const auto failed = Pes(3, config()).run_and_catch([](Runtime& rt) {
     const auto word = rt.heap().allocate<std::uint64_t>(1);
     const auto handler = rt.register_handler<std::uint64_t, std::uint32_t>(
-        "brittle", [](HandlerContext&, std::uint64_t&, const std::uint32_t&) { throw std::runtime_error("cracked"); });
+        "brittle",
+        [](HandlerContext&, std::uint64_t&, const std::uint32_t&) { throw std::runtime_error("cracked"); });
     rt.barrier_all();
     if (rt.pe() == 0) {
       rt.launch(1, [=](WorkItem item) { shmem_am(item, handler, word.data(), 1, 1); });
@@ -133,12 +134,16 @@ TEST(Handler, OfAnotherNameOrTypeOnAnotherPeIsAnErrorEverywhere) {
     rt.register_handler<std::uint64_t, std::uint32_t>(rt.pe() == 1 ? "left" : "right", nothing);
   }));
   expect_all(Pes(3).run_and_catch([&](Runtime& rt) {
-    if (rt.pe() == 2) rt.register_handler<std::uint64_t, std::uint32_t>("same", nothing);
-    else rt.register_handler<std::uint64_t, Payload<24>>("same", nothing);
+    if (rt.pe() == 2)
+      rt.register_handler<std::uint64_t, std::uint32_t>("same", nothing);
+    else
+      rt.register_handler<std::uint64_t, Payload<24>>("same", nothing);
   }));
   expect_all(Pes(2).run_and_catch([&](Runtime& rt) {
-    if (rt.pe() == 1) rt.register_handler<std::uint64_t, std::uint32_t>("same", nothing);
-    else rt.register_handler<std::uint32_t, std::uint32_t>("same", nothing);
+    if (rt.pe() == 1)
+      rt.register_handler<std::uint64_t, std::uint32_t>("same", nothing);
+    else
+      rt.register_handler<std::uint32_t, std::uint32_t>("same", nothing);
   }));
 }
 
@@ -147,7 +152,8 @@ TEST(Handler, OneMoreThanTheLegalNumberIsAnErrorEverywhere) {
     const auto hits = rt.heap().allocate<std::uint64_t>(1);
     const auto one = [](HandlerContext&, std::uint64_t& word, const std::uint32_t&) { ++word; };
     Handler<std::uint64_t, std::uint32_t> last;
-    for (int i = 0; i < 1024; ++i) last = rt.register_handler<std::uint64_t, std::uint32_t>("h" + std::to_string(i), one);
+    for (int i = 0; i < 1024; ++i)
+      last = rt.register_handler<std::uint64_t, std::uint32_t>(std::to_string(i), one);
     rt.launch(1, [=](WorkItem item) { shmem_am(item, last, hits.data(), 0, 1 - item.pe()); });
     rt.barrier_all();
     EXPECT_EQ(hits[0], 1u);

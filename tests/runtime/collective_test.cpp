@@ -29,33 +29,38 @@ void expect_contract_error(std::uint32_t n, const Pes::Body& body, const std::ve
 }
 
 TEST(Collectives, InAnotherOrderAreAnErrorEverywhereThatNamesTheCalls) {
-  expect_contract_error(
-      2,
-      [](Runtime& rt) {
-        if (rt.pe() == 0) rt.barrier_all();
-        else rt.heap().allocate<std::uint64_t>(1);
-      },
-      {"barrier_all", "heap().allocate", "PE 0", "PE 1"});
-  expect_contract_error(
-      3,
-      [](Runtime& rt) {
-        std::uint64_t one[1] = {1};
-        if (rt.pe() == 2) rt.barrier_all();
-        else rt.all_reduce(std::span<std::uint64_t>(one), Reduction::kSum);
-      },
-      {"barrier_all", "all_reduce"});
+  expect_contract_error(2,
+                        [](Runtime& rt) {
+                          if (rt.pe() == 0)
+                            rt.barrier_all();
+                          else
+                            rt.heap().allocate<std::uint64_t>(1);
+                        },
+                        {"barrier_all", "heap().allocate", "PE 0", "PE 1"});
+  expect_contract_error(3,
+                        [](Runtime& rt) {
+                          std::uint64_t one[1] = {1};
+                          if (rt.pe() == 2)
+                            rt.barrier_all();
+                          else
+                            rt.all_reduce(std::span<std::uint64_t>(one), Reduction::kSum);
+                        },
+                        {"barrier_all", "all_reduce"});
 }
 
 TEST(Collectives, AfterMessagesInAnotherOrderAreAnErrorToo) {
-  expect_contract_error(
-      2,
-      [](Runtime& rt) {
-        const auto words = rt.heap().allocate<std::uint64_t>(100);
-        rt.launch(3000, [=](WorkItem item) { shmem_inc(item, &words[item.global_id() % 100], 1 - item.pe()); });
-        if (rt.pe() == 0) rt.heap().free(words);
-        else rt.barrier_all();
-      },
-      {"heap().free", "barrier_all"});
+  expect_contract_error(2,
+                        [](Runtime& rt) {
+                          const auto words = rt.heap().allocate<std::uint64_t>(100);
+                          rt.launch(3000, [=](WorkItem item) {
+                            shmem_inc(item, &words[item.global_id() % 100], 1 - item.pe());
+                          });
+                          if (rt.pe() == 0)
+                            rt.heap().free(words);
+                          else
+                            rt.barrier_all();
+                        },
+                        {"heap().free", "barrier_all"});
 }
 
 TEST(AllReduce, ReducesElementByElement) {
@@ -95,8 +100,10 @@ TEST(Statistics, AddUp) {
     rt.launch(600, [=](WorkItem item) {  // 200 to each PE, half of them travel on
       const std::uint64_t id = item.global_id();
       const auto pe = static_cast<std::uint32_t>(id % 3);
-      if (id < 300) shmem_am(item, forward, &words[id % 64], 0, pe);
-      else shmem_inc(item, &words[id % 64], pe);
+      if (id < 300)
+        shmem_am(item, forward, &words[id % 64], 0, pe);
+      else
+        shmem_inc(item, &words[id % 64], pe);
     });
     rt.barrier_all();
     const Statistics s = rt.statistics();

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/runtime/build_info.hpp>
 #include <esker/device/error.hpp>
+#include <esker/runtime/build_info.hpp>
 
 namespace esker {
 namespace {
@@ -94,6 +94,7 @@ const std::vector<Case>& cases() {
       {"aggregation_timeout", "1000us", "1ms", "125"},
       {"aggregation_max_age", "0.25s", "250ms", "0us"},
       {"pending_messages", "1e6", "1000000", "1e30"},
+      {"project_pes", "8", "8", "65537"},
       {"cpu_threads", "3", "3", "3.5"},
       {"group_lanes", "512", "512", "2048"},
       {"wave_lanes", "64", "64", "65"},

@@ -35,7 +35,8 @@ TEST(SymmetricHeap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
         const auto array = rt.heap().allocate<std::uint8_t>(random / 8 % 20'000);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % SymmetricHeap::kAlignment, 0u);
         for (const std::uint8_t byte : array) ASSERT_EQ(byte, 0u);
-        std::uint64_t offset[2] = {static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(array.data()) - base), 0};
+        std::uint64_t offset[2] = {
+            static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(array.data()) - base), 0};
         offset[1] = offset[0];
         rt.all_reduce(std::span(offset, 1), Reduction::kMin);
         EXPECT_EQ(offset[0], offset[1]);
@@ -94,28 +95,30 @@ TEST(SymmetricHeap, FullIsAnErrorEverywhereThatChangesNothing) {
 TEST(SymmetricHeap, OfAnotherSizeOnAnotherPeIsAnErrorEverywhere) {
   Pes pes(3);
   pes.config(1).heap_bytes = 2 * kHeap;
-  expect_everywhere(pes.run_and_catch([](Runtime&) { FAIL() << "constructed"; }), Error::Kind::kConfiguration);
+  expect_everywhere(pes.run_and_catch([](Runtime&) { FAIL() << "constructed"; }),
+                    Error::Kind::kConfiguration);
 }
 
 TEST(SymmetricHeap, DifferentSizesInOneAllocateAreAnErrorEverywhere) {
-  expect_everywhere(Pes(3).run_and_catch([](Runtime& rt) {
-                      rt.heap().allocate<std::uint64_t>(rt.pe() == 2 ? 8 : 9);
-                    }),
-                    Error::Kind::kContract);
+  expect_everywhere(
+      Pes(3).run_and_catch([](Runtime& rt) { rt.heap().allocate<std::uint64_t>(rt.pe() == 2 ? 8 : 9); }),
+      Error::Kind::kContract);
   // The same bytes, but not the same elements.
   expect_everywhere(Pes(2).run_and_catch([](Runtime& rt) {
-                      if (rt.pe() == 0) rt.heap().allocate<std::uint64_t>(8);
-                      else rt.heap().allocate<std::uint32_t>(16);
-                    }),
+    if (rt.pe() == 0)
+      rt.heap().allocate<std::uint64_t>(8);
+    else
+      rt.heap().allocate<std::uint32_t>(16);
+  }),
                     Error::Kind::kContract);
 }
 
 TEST(SymmetricHeap, DifferentArraysInOneFreeAreAnErrorEverywhere) {
   expect_everywhere(Pes(2).run_and_catch([](Runtime& rt) {
-                      const auto a = rt.heap().allocate<std::uint64_t>(8);
-                      const auto b = rt.heap().allocate<std::uint64_t>(8);
-                      rt.heap().free(rt.pe() == 0 ? a : b);
-                    }),
+    const auto a = rt.heap().allocate<std::uint64_t>(8);
+    const auto b = rt.heap().allocate<std::uint64_t>(8);
+    rt.heap().free(rt.pe() == 0 ? a : b);
+  }),
                     Error::Kind::kContract);
 }
 

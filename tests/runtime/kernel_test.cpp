@@ -56,7 +56,8 @@ TEST(Launch, RunsEachLaneOnceInEveryShape) {
   Config config = tiny_config();
   config.cpu_threads = 3;
   run_pes(1, config, [](Runtime& rt) {
-    for (const LaunchShape shape : {LaunchShape{1, 1, 1}, LaunchShape{1000, 7, 3}, LaunchShape{999, 1024, 64}}) {
+    for (const LaunchShape shape :
+         {LaunchShape{1, 1, 1}, LaunchShape{1000, 7, 3}, LaunchShape{999, 1024, 64}}) {
       const auto ran = rt.heap().allocate<std::uint64_t>(shape.lanes);
       rt.launch_shape(shape, [=](WorkItem item) { ++ran[item.global_id()]; });
       rt.launch_shape(shape, [=](GroupItem& item) { ++ran[item.global_id()]; });
@@ -120,8 +121,10 @@ TEST(Launch, EndsWithTheErrorWhenTheJobFailsUnderAFullQueue) {
           });
       if (rt.pe() == 0) {
         for (;;) {
-          if (grouped) rt.launch(5000, [=](GroupItem& item) { shmem_am(item, handler, word.data(), 0, 1); });
-          else rt.launch(5000, [=](WorkItem item) { shmem_am(item, handler, word.data(), 0, 1); });
+          if (grouped)
+            rt.launch(5000, [=](GroupItem& item) { shmem_am(item, handler, word.data(), 0, 1); });
+          else
+            rt.launch(5000, [=](WorkItem item) { shmem_am(item, handler, word.data(), 0, 1); });
         }
       }
       rt.barrier_all();

@@ -134,14 +134,17 @@ inline void check_interleaved_commands(Runtime& rt, std::uint64_t lanes) {
     shmem_put(item, &w.narrow_put, static_cast<std::uint32_t>(id), to);
   };
   for (std::uint64_t round = 1; round <= 2; ++round) {
-    if (round == 1) rt.launch(lanes, [=](WorkItem item) { body(item); });
-    else rt.launch(lanes, [=](GroupItem& item) { body(item); });
+    if (round == 1)
+      rt.launch(lanes, [=](WorkItem item) { body(item); });
+    else
+      rt.launch(lanes, [=](GroupItem& item) { body(item); });
     rt.barrier_all();
     std::uint64_t wrong = 0;
     for (std::uint64_t id = 0; id < lanes; ++id) {
       const Words& w = words[id];
       wrong += w.put != (id % 2 == 0 ? id + 1 : 0) || w.inc != round || w.add != round * id ||
-                       w.handled != round * 3 * id || w.narrow_inc != (id % 3 == 0 ? round : 0) || w.narrow_put != id
+                       w.handled != round * 3 * id || w.narrow_inc != (id % 3 == 0 ? round : 0) ||
+                       w.narrow_put != id
                    ? 1
                    : 0;
     }

@@ -69,12 +69,12 @@ struct Hop {
 inline void check_chains(Runtime& rt, std::uint32_t hops, std::uint64_t chains = 64) {
   using Count = std::uint64_t;
   const auto visits = rt.heap().allocate<Count>(chains);
-  Handler<Count, Hop> handler;
-  handler = rt.register_handler<Count, Hop>(
-      "hop " + std::to_string(hops), [&handler](HandlerContext& context, Count& count, const Hop& hop) {
+  const auto handler = rt.register_handler<Count, Hop>(
+      "hop " + std::to_string(hops),
+      [](HandlerContext& context, Count& count, const Hop& hop, Handler<Count, Hop> self) {
         ++count;
         if (hop.left > 0) {
-          shmem_am(context, handler, &count, {hop.left - 1}, (context.pe() + 1) % context.n_pes());
+          shmem_am(context, self, &count, {hop.left - 1}, (context.pe() + 1) % context.n_pes());
         }
       });
   rt.launch(chains, [=](WorkItem item) {
@@ -103,14 +103,13 @@ inline void check_fan_out(Runtime& rt, std::uint32_t depth, std::uint32_t trees)
   const auto pe_of = [=, n = rt.n_pes()](const Branch& b) {
     return static_cast<std::uint32_t>(mix(mix(stream + b.tree) + b.node) % n);
   };
-  Handler<std::uint32_t, Branch> handler;
-  handler = rt.register_handler<std::uint32_t, Branch>(
-      "fan out", [=, &handler](HandlerContext& context, std::uint32_t& count, const Branch& branch) {
+  const auto handler = rt.register_handler<std::uint32_t, Branch>(
+      "fan out", [=](HandlerContext& context, std::uint32_t& count, const Branch& branch, auto self) {
         ++count;
         for (const std::uint64_t child : {2 * branch.node, 2 * branch.node + 1}) {
           if (child >= nodes) return;
           const Branch next{child, branch.tree};
-          shmem_am(context, handler, &reached[branch.tree * nodes + child], next, pe_of(next));
+          shmem_am(context, self, &reached[branch.tree * nodes + child], next, pe_of(next));
         }
       });
   if (rt.pe() == 0) {

@@ -26,7 +26,8 @@ template <class T>
 void check_min_max_add(Runtime& rt, const std::string& type) {
   using Limits = std::numeric_limits<T>;
   check_updates<T>(
-      rt, "min " + type, Limits::max(), [](auto& item, T* at, T v, std::uint32_t pe) { shmem_min(item, at, v, pe); },
+      rt, "min " + type, Limits::max(),
+      [](auto& item, T* at, T v, std::uint32_t pe) { shmem_min(item, at, v, pe); },
       [](T old, T v) { return std::min(old, v); });
   check_updates<T>(
       rt, "max " + type, Limits::lowest(),

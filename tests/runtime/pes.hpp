@@ -98,7 +98,8 @@ class Pes {
   void run_one(std::uint32_t pe, const Body& body) {
     std::optional<Failed> failed;
     try {
-      Runtime runtime(configs_[pe], [&](const TransportLimits& limits) { return world_.connect(pe, limits); });
+      Runtime runtime(configs_[pe],
+                      [&](const TransportLimits& limits) { return world_.connect(pe, limits); });
       body(runtime);
     } catch (const Error& error) {
       failed = {error.kind(), error.what()};
@@ -116,12 +117,14 @@ class Pes {
   std::vector<Config> configs_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<std::uint32_t> first_;             // guarded by mutex_
-  std::vector<std::optional<Failed>> failed_;      // guarded by mutex_
-  std::vector<bool> ended_;                        // guarded by mutex_
+  std::optional<std::uint32_t> first_;         // guarded by mutex_
+  std::vector<std::optional<Failed>> failed_;  // guarded by mutex_
+  std::vector<bool> ended_;                    // guarded by mutex_
 };
 
-inline void run_pes(std::uint32_t n, const Config& config, const Pes::Body& body) { Pes(n, config).run(body); }
+inline void run_pes(std::uint32_t n, const Config& config, const Pes::Body& body) {
+  Pes(n, config).run(body);
+}
 inline void run_pes(std::uint32_t n, const Pes::Body& body) { Pes(n).run(body); }
 
 }  // namespace esker::testing

@@ -70,7 +70,8 @@ template <class T>
 void check_puts(Runtime& rt, const std::string& what, std::uint64_t messages = 300) {
   const std::uint64_t stream = seed() + std::hash<std::string>{}(what);
   const auto value = [=](std::uint32_t sender, std::uint64_t k) {
-    const std::uint64_t words[2] = {mix(stream + sender * messages + k), mix(~stream + sender * messages + k)};
+    const std::uint64_t words[2] = {mix(stream + sender * messages + k),
+                                    mix(~stream + sender * messages + k)};
     T result;
     std::memcpy(&result, words, sizeof result);
     return result;
