@@ -47,7 +47,7 @@ void update(std::byte* at, std::uint64_t word) {
   if constexpr (O == Operation::kPut) {
     store<T>(at, value_of<T>(word));
   } else if constexpr (O == Operation::kInc) {
-    store<T>(at, static_cast<T>(load<T>(at) + T{1}));
+    update<Operation::kAdd, T>(at, 1);
   } else {
     const T old = load<T>(at);
     const T value = value_of<T>(word);

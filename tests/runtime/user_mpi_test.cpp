@@ -1,0 +1,144 @@
+// A program that uses MPI itself: before, beside and after Esker. The argument says who starts MPI, and how.
+//
+//   user_mpi_test single|funneled|multiple   MPI is the program's, at this level; under mpirun or alone
+//   user_mpi_test none                       nobody starts MPI, and there is no launcher: one PE
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <esker/esker.hpp>
+
+namespace {
+
+constexpr std::uint64_t kLanes = 20'000;
+constexpr int kSkipped = 77;
+
+void require(bool condition, const std::string& what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+/// Queue and buffers so small that lanes wait for the network most of the time.
+esker::Config small_config() {
+  esker::Config config;
+  config.heap_bytes = 2 << 20;
+  config.huge_pages = false;
+  config.package_bytes = 1024;
+  config.package_slots = 2;
+  config.node_buffer_bytes = 1024;
+  config.buffers_per_destination = 2;
+  config.cpu_threads = 2;
+  config.hang_seconds = 30;
+  config.startup = esker::StartupPrint::kQuiet;
+  return config;
+}
+
+struct Amount {
+  std::uint64_t value;
+};
+
+/// Every PE counts on every PE, by increments and by a handler that passes half of its calls on.
+void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
+  esker::Runtime rt(small_config());
+  require(rt.n_pes() == n_pes, fmt::format("{} PEs instead of {}", rt.n_pes(), n_pes));
+  require(rt.transport_name().rfind(transport, 0) == 0, "the transport is " + rt.transport_name());
+  const auto words = rt.heap().allocate<std::uint64_t>(3);
+  const auto handler = rt.register_handler<std::uint64_t, Amount>(
+      "add_and_pass_on",
+      [](esker::HandlerContext& context, std::uint64_t& word, const Amount& amount, auto self) {
+        word += amount.value % 2;
+        if (amount.value > 1) shmem_am(context, self, &word, {1}, (context.pe() + 1) % context.n_pes());
+      });
+
+  rt.launch(kLanes, [=](esker::WorkItem item) {
+    shmem_inc(item, &words[0], static_cast<std::uint32_t>(item.global_id() % item.n_pes()));
+  });
+  rt.barrier_all();
+  // Lane i of each PE counts on PE i % n.
+  const std::uint64_t expected = n_pes * ((kLanes + n_pes - 1 - rt.pe()) / n_pes);
+  require(words[0] == expected, fmt::format("{} increments instead of {}", words[0], expected));
+
+  rt.launch(kLanes, [=](esker::WorkItem item) {
+    const Amount amount{1 + item.global_id() % 2};
+    shmem_am(item, handler, &words[1], amount, static_cast<std::uint32_t>(item.global_id() % item.n_pes()));
+  });
+  rt.barrier_all();
+  std::uint64_t sum[1] = {words[1]};
+  rt.all_reduce(std::span<std::uint64_t>(sum), esker::Reduction::kSum);
+  require(sum[0] == kLanes * n_pes, fmt::format("{} handler calls instead of {}", sum[0], kLanes * n_pes));
+
+  // One PE at a time writes to its neighbour and is told by quiet() alone that this is done.
+  for (std::uint32_t turn = 0; turn < n_pes; ++turn) {
+    const std::uint32_t next = (turn + 1) % n_pes;
+    if (rt.pe() == turn) {
+      rt.launch(1, [=](esker::WorkItem item) { shmem_put(item, &words[2], 1000 + turn, next); });
+      rt.quiet();
+    }
+    rt.barrier_all();
+    if (rt.pe() == next) require(words[2] == 1000 + turn, "a put is missing");
+  }
+}
+
+/// The program's own communication, which Esker's must not disturb.
+void sum_by_mpi(int n_pes) {
+  int one = 1;
+  int sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  require(sum == n_pes, fmt::format("MPI_Allreduce gives {} instead of {}", sum, n_pes));
+}
+
+int with_mpi(int argc, char** argv, const std::string& level) {
+  const int required = level == "multiple" ? MPI_THREAD_MULTIPLE
+                       : level == "single" ? MPI_THREAD_SINGLE
+                                           : MPI_THREAD_FUNNELED;
+  int provided = MPI_THREAD_SINGLE;
+  if (level == "single") {
+    MPI_Init(&argc, &argv);
+    MPI_Query_thread(&provided);
+  } else {
+    MPI_Init_thread(&argc, &argv, required, &provided);
+  }
+  if (provided != required) {
+    std::fputs(fmt::format("MPI provides level {} where {} was asked for\n", provided, required).c_str(),
+               stderr);
+    MPI_Finalize();
+    return kSkipped;
+  }
+  int n_pes = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &n_pes);
+  sum_by_mpi(n_pes);
+  try {
+    for (int round = 0; round < 2; ++round) {
+      count_everywhere(static_cast<std::uint32_t>(n_pes), "mpi");
+      sum_by_mpi(n_pes);
+    }
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return MPI_Finalize() == MPI_SUCCESS ? 0 : 1;
+}
+
+int without_launcher() {
+  try {
+    for (int round = 0; round < 2; ++round) count_everywhere(1, "loopback");
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
+    return 1;
+  }
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  return initialised == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string level = argc > 1 ? argv[1] : "";
+  if (level == "none") return without_launcher();
+  if (level != "single" && level != "funneled" && level != "multiple") return 2;
+  return with_mpi(argc, argv, level);
+}
