@@ -192,9 +192,14 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Han
   context.set_source(header.source);
   wire::RunReader reader(frame);
   wire::Run run;
-  while (reader.next(run)) {
-    const std::uint32_t applied = apply_run(run, context);
-    applied_.fetch_add(applied, std::memory_order_release);
+  try {
+    while (reader.next(run)) {
+      const std::uint32_t applied = apply_run(run, context);
+      applied_.fetch_add(applied, std::memory_order_release);
+    }
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::kNetwork) throw;
+    throw Error(error.kind(), fmt::format("a buffer from PE {}: {}", header.source, error.what()));
   }
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kGranuleBytes = 4096;
 ///           nothing is a locked read-modify-write, since nobody else writes the granule.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
-///           messages before the one whose handler threw are.
+///           of a run of active messages, those before the bad one are.
 class Applier {
  public:
   Applier(const HandlerTable& handlers, std::uint32_t slice, std::uint32_t slices)

@@ -292,13 +292,7 @@ void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buf
                     const Frame& frame) {
   const std::uint64_t heap_bytes = heap_bytes_.load(std::memory_order_acquire);
   if (helpers_.helpers() == 0) {
-    try {
-      inline_worker_.apply(header, bytes, {heap_base_, heap_bytes});
-    } catch (const Error& error) {
-      throw Error(error.kind(), error.kind() == Error::Kind::kNetwork
-                                    ? fmt::format("a buffer from PE {}: {}", header.source, error.what())
-                                    : error.what());
-    }
+    inline_worker_.apply(header, bytes, {heap_base_, heap_bytes});
     finish(header, buffer, frame);
     return;
   }

@@ -182,7 +182,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       Aggregators& aggregators;
       ~Done() { aggregators.set_producing(false); }
     } const done{*aggregators_};
-    workers_->run(shape.groups(), function, [this] { owner_.step_if_caller(); });
+    workers_->run(shape.groups(), function, [this] { return owner_.step_if_caller(); });
     failure_.raise_if_set();
   }
 

@@ -2,11 +2,13 @@
 #include <esker/runtime/lane_workers.hpp>
 
 #include <algorithm>
+#include <chrono>
 
 namespace esker {
 namespace {
 constexpr std::uint64_t kMostGroupsAChunk = 16;  // a few thousand lanes: the caller makes progress in between
-}
+constexpr std::chrono::microseconds kNap{200};
+}  // namespace
 
 LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context,
                          const std::string& thread_name) {
@@ -28,7 +30,7 @@ LaneWorkers::~LaneWorkers() {
 }
 
 void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& function,
-                      const std::function<void()>& between) {
+                      const std::function<bool()>& between) {
   {
     const std::lock_guard lock(mutex_);
     function_ = &function;
@@ -43,7 +45,14 @@ void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& functi
   }
   work(*workers_[0], &between);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return running_ == 0; });
+  // Lanes of the other workers may wait for the network, which may be this thread's to drive.
+  bool moved = false;
+  while (!changed_.wait_for(lock, moved ? std::chrono::microseconds{0} : kNap,
+                            [this] { return running_ == 0; })) {
+    lock.unlock();
+    moved = between();
+    lock.lock();
+  }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -62,7 +71,7 @@ void LaneWorkers::thread_main(std::uint32_t index) {
   }
 }
 
-void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<void()>* between) {
+void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<bool()>* between) {
   const auto keep_error = [this](const auto& body) {
     try {
       body();

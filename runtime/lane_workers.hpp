@@ -24,16 +24,17 @@ class LaneWorkers {
   LaneWorkers& operator=(const LaneWorkers&) = delete;
 
   /// Runs `function` over groups [0, groups) in chunks and publishes what lanes have sent. `between` runs
-  /// on the calling thread after each of its chunks. Throws the first exception of a lane; groups that
+  /// on the calling thread after each of its chunks, and while other workers have theirs to end; it says
+  /// whether something has moved. Throws the first exception of a lane; groups that
   /// have not begun then do not run.
   void run(std::uint64_t groups, const Runtime::GroupFunction& function,
-           const std::function<void()>& between);
+           const std::function<bool()>& between);
 
   /// Chunks finished so far, for the hang report.
   std::uint64_t chunks_done() const { return chunks_done_.load(std::memory_order_relaxed); }
 
  private:
-  void work(Runtime::HostWorker& worker, const std::function<void()>* between);
+  void work(Runtime::HostWorker& worker, const std::function<bool()>* between);
   void thread_main(std::uint32_t index);
 
   std::vector<std::unique_ptr<Runtime::HostWorker>> workers_;

@@ -12,7 +12,7 @@ cmake --build --preset cpu --target esker-gups --parallel "$(nproc)"
 # Two processes also where there is one core, and in a container as root.
 mpi=(mpirun -n 2 --oversubscribe)
 if ((EUID == 0)); then mpi+=(--allow-run-as-root); fi
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_mpi_yield_when_idle=1
 
 echo "+ ${mpi[*]} build/cpu/bin/esker-gups --size small $*"
 exec "${mpi[@]}" build/cpu/bin/esker-gups --size small "$@"

@@ -165,7 +165,7 @@ TEST_P(Helpers, PassOverWhatFollowsABadAddress) {
     const std::lock_guard lock(mutex);
     ASSERT_FALSE(errors.empty());
     for (const std::string& error : errors) {
-      EXPECT_EQ(error.rfind("network: ", 0), 0u) << error;
+      EXPECT_EQ(error.rfind("network: a buffer from PE 2: ", 0), 0u) << error;
       EXPECT_NE(error.find(fmt::format("heap offset {:#x}", offset)), std::string::npos) << error;
     }
   }

@@ -102,9 +102,9 @@ TEST_P(Apply, BadAddressIsAnErrorNamingItThatLeavesTheHeapToTheRunsBefore) {
         apply_reference(expected, command, before);
         const auto frame = messages().run(command, before).run(command, rows).run(command, before).bytes();
         Appliers appliers(handlers, GetParam());
-        const std::string found =
-            fmt::format("network: an operation of {} bytes at heap offset {:#x}, which is {} ", bytes, offset,
-                        offset % bytes != 0 ? "misaligned" : "outside");
+        const std::string found = fmt::format(
+            "network: a buffer from PE 2: an operation of {} bytes at heap offset {:#x}, which is {} ", bytes,
+            offset, offset % bytes != 0 ? "misaligned" : "outside");
         for (const std::string& error : appliers.apply(frame, heap.view())) {
           ASSERT_EQ(error.rfind(found, 0), 0u) << "expected " << found << "\nfound " << error;
         }
@@ -193,13 +193,11 @@ TEST_P(ApplyHandlers, AreNotCalledForABadTargetNorAfterIt) {
     Appliers appliers(table, GetParam());
     std::string all;
     for (const std::string& error : appliers.apply(frame, heap.view())) all += error;
-    EXPECT_EQ(
-        all.rfind(
-            fmt::format(
-                "network: handler 'add_and_tell': a target of 8 bytes at heap offset {:#x}, which is {} ",
-                offset, offset % 8 != 0 ? "misaligned" : "outside"),
-            0),
-        0u)
+    EXPECT_EQ(all.rfind(fmt::format("network: a buffer from PE 2: handler 'add_and_tell': a target of 8 "
+                                    "bytes at heap offset {:#x}, which is {} ",
+                                    offset, offset % 8 != 0 ? "misaligned" : "outside"),
+                        0),
+              0u)
         << all;
     std::uint64_t word = 0;
     std::memcpy(&word, heap.base() + good, 8);

@@ -5,16 +5,20 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <esker/esker.hpp>
 
 namespace {
 
 constexpr std::uint64_t kLanes = 20'000;
+constexpr std::uint32_t kGroupLanes = 8;
 constexpr int kSkipped = 77;
 
 void require(bool condition, const std::string& what) {
@@ -45,7 +49,7 @@ void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
   esker::Runtime rt(small_config());
   require(rt.n_pes() == n_pes, fmt::format("{} PEs instead of {}", rt.n_pes(), n_pes));
   require(rt.transport_name().rfind(transport, 0) == 0, "the transport is " + rt.transport_name());
-  const auto words = rt.heap().allocate<std::uint64_t>(3);
+  const auto words = rt.heap().allocate<std::uint64_t>(4);
   const auto handler = rt.register_handler<std::uint64_t, Amount>(
       "add_and_pass_on",
       [](esker::HandlerContext& context, std::uint64_t& word, const Amount& amount, auto self) {
@@ -69,6 +73,24 @@ void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
   std::uint64_t sum[1] = {words[1]};
   rt.all_reduce(std::span<std::uint64_t>(sum), esker::Reduction::kSum);
   require(sum[0] == kLanes * n_pes, fmt::format("{} handler calls instead of {}", sum[0], kLanes * n_pes));
+
+  // All messages come from the other lane thread: this one, which may be the network's owner, has nothing to
+  // do but to keep the network going.
+  const auto user_thread = std::this_thread::get_id();
+  std::atomic<bool> other_has_begun{false};
+  const esker::LaunchShape two_groups{2 * kGroupLanes, kGroupLanes, kGroupLanes};
+  const auto send_from_the_other = [&, words](esker::WorkItem item) {
+    if (std::this_thread::get_id() == user_thread) {
+      while (!other_has_begun.load()) std::this_thread::yield();
+      return;
+    }
+    other_has_begun.store(true);
+    for (std::uint64_t i = 0; i < kLanes; ++i) shmem_inc(item, &words[3], (item.pe() + 1) % item.n_pes());
+  };
+  rt.launch_shape(two_groups, send_from_the_other);
+  rt.barrier_all();
+  require(words[3] == kGroupLanes * kLanes,
+          fmt::format("{} increments instead of {}", words[3], kGroupLanes * kLanes));
 
   // One PE at a time writes to its neighbour and is told by quiet() alone that this is done.
   for (std::uint32_t turn = 0; turn < n_pes; ++turn) {
