@@ -1,47 +1,20 @@
 // Kernels on CUDA. For sources that nvcc compiles.
 #pragma once
 
-#include <cstdint>
-#include <esker/device/group.hpp>
-#include <esker/device/platform.hpp>
+#include <esker/device/gpu/launch.hpp>
 #include <string>
-#include <type_traits>
 
 namespace esker::cuda_backend {
 
-/// One group a block. Lanes that the last group does not have end before its first barrier, which does
-/// not wait for them.
-template <class Body>
-__global__ void run_lanes([[maybe_unused]] LaunchShape shape, [[maybe_unused]] Body body) {
-#if !defined(ESKER_ON_CPU)
-  const std::uint64_t group = blockIdx.x;
-  const std::uint32_t lane = threadIdx.x, lanes = shape.lanes_of(group);
-  if (lane >= lanes) return;
-  if constexpr (std::is_invocable_v<Body&, Lane>) {
-    body(Lane(shape, group, lane, lanes));
-  } else {
-    GroupLane self(shape, group, lane, lanes);
-    body(self);
-  }
-#endif
+inline std::string last_error() {
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? "" : cudaGetErrorString(error);
 }
 
 /// Starts `body` on `stream` and does not wait for it. Returns what went wrong, or "".
 template <class Body>
 std::string launch(const LaunchShape& shape, cudaStream_t stream, const Body& body) {
-  static_assert(std::is_trivially_copyable_v<Body>, "it travels as a kernel argument");
-  if (shape.lanes == 0) return "";
-  if (shape.group_lanes == 0 || shape.group_lanes > 1024 || shape.groups() > 0x7fffffffu) {
-    return "launch of " + std::to_string(shape.lanes) + " lanes in groups of " +
-           std::to_string(shape.group_lanes) +
-           ": a group has 1 to 1024 lanes, a launch fewer than 2^31 groups";
-  }
-  const dim3 blocks(static_cast<unsigned>(shape.groups()));
-  run_lanes<<<blocks, dim3(shape.group_lanes), 0, stream>>>(shape, body);
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return "";
-  return "launch of " + std::to_string(shape.groups()) + " groups of " + std::to_string(shape.group_lanes) +
-         " lanes: " + cudaGetErrorString(error);
+  return gpu::launch(shape, stream, body, last_error);
 }
 
 }  // namespace esker::cuda_backend

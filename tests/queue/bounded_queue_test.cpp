@@ -1,24 +1,41 @@
-// The single-producer, single-consumer queue: behaviour of one thread.
-#include <esker/queue/spsc_queue.hpp>
-
+// The SPSC and the MPMC queue: what one thread sees, the same of both.
 #include <gtest/gtest.h>
 
+#include <esker/queue/mpmc_queue.hpp>
+#include <esker/queue/spsc_queue.hpp>
 #include <memory>
 #include <utility>
 
 namespace esker {
 namespace {
 
-TEST(SpscQueue, PopFailsOnAnEmptyQueueAndLeavesTheMessageAlone) {
-  SpscQueue<int> queue(4);
+struct Spsc {
+  template <class T>
+  using Queue = SpscQueue<T>;
+};
+struct Mpmc {
+  template <class T>
+  using Queue = MpmcQueue<T>;
+};
+
+template <class Kind>
+class BoundedQueue : public testing::Test {
+ protected:
+  using Ints = typename Kind::template Queue<int>;
+  using Pointers = typename Kind::template Queue<std::unique_ptr<int>>;
+};
+TYPED_TEST_SUITE(BoundedQueue, (testing::Types<Spsc, Mpmc>));
+
+TYPED_TEST(BoundedQueue, PopFailsOnAnEmptyQueueAndLeavesTheMessageAlone) {
+  typename TestFixture::Ints queue(4);
   int message = 7;
   EXPECT_TRUE(queue.was_empty());
   EXPECT_FALSE(queue.try_pop(message));
   EXPECT_EQ(message, 7);
 }
 
-TEST(SpscQueue, PopsInTheOrderOfPushesOverManyRounds) {
-  SpscQueue<int> queue(4);
+TYPED_TEST(BoundedQueue, PopsInTheOrderOfPushesOverManyRounds) {
+  typename TestFixture::Ints queue(4);
   int next = 0;
   for (int i = 0; i < 100; i += 3) {  // three a time: the ring of four wraps at every offset
     for (int k = 0; k < 3; ++k) ASSERT_TRUE(queue.try_push(i + k));
@@ -32,8 +49,8 @@ TEST(SpscQueue, PopsInTheOrderOfPushesOverManyRounds) {
   }
 }
 
-TEST(SpscQueue, EverySlotIsUsedBeforePushFails) {
-  SpscQueue<int> queue(4);
+TYPED_TEST(BoundedQueue, EverySlotIsUsedBeforePushFails) {
+  typename TestFixture::Ints queue(4);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue.try_push(i));
   EXPECT_FALSE(queue.try_push(4));
   int message = -1;
@@ -43,10 +60,10 @@ TEST(SpscQueue, EverySlotIsUsedBeforePushFails) {
   EXPECT_FALSE(queue.try_push(5));
 }
 
-TEST(SpscQueue, CapacityIsTheNextPowerOfTwo) {
-  EXPECT_EQ(SpscQueue<int>(1).capacity(), 1u);
-  EXPECT_EQ(SpscQueue<int>(5).capacity(), 8u);
-  SpscQueue<int> one(1);
+TYPED_TEST(BoundedQueue, CapacityIsTheNextPowerOfTwo) {
+  EXPECT_EQ(typename TestFixture::Ints(1).capacity(), 1u);
+  EXPECT_EQ(typename TestFixture::Ints(5).capacity(), 8u);
+  typename TestFixture::Ints one(1);
   for (int i = 0; i < 3; ++i) {
     int message = -1;
     ASSERT_TRUE(one.try_push(i));
@@ -56,8 +73,8 @@ TEST(SpscQueue, CapacityIsTheNextPowerOfTwo) {
   }
 }
 
-TEST(SpscQueue, FailedPushKeepsAMoveOnlyMessage) {
-  SpscQueue<std::unique_ptr<int>> queue(1);
+TYPED_TEST(BoundedQueue, FailedPushKeepsAMoveOnlyMessage) {
+  typename TestFixture::Pointers queue(1);
   auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
   ASSERT_TRUE(queue.try_push(std::move(first)));
   EXPECT_EQ(first, nullptr);
