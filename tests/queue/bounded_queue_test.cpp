@@ -24,7 +24,8 @@ class BoundedQueue : public testing::Test {
   using Ints = typename Kind::template Queue<int>;
   using Pointers = typename Kind::template Queue<std::unique_ptr<int>>;
 };
-TYPED_TEST_SUITE(BoundedQueue, (testing::Types<Spsc, Mpmc>));
+using Kinds = testing::Types<Spsc, Mpmc>;
+TYPED_TEST_SUITE(BoundedQueue, Kinds);
 
 TYPED_TEST(BoundedQueue, PopFailsOnAnEmptyQueueAndLeavesTheMessageAlone) {
   typename TestFixture::Ints queue(4);
