@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,9 +48,9 @@ class HangWatch {
  private:
   const std::chrono::seconds limit_;
   std::mutex mutex_;
-  std::uint64_t last_activity_ = 0;                                                    // guarded by mutex_
-  std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();  // guarded by mutex_
-  bool said_ = false;                                                                  // guarded by mutex_
+  std::optional<std::uint64_t> last_activity_;      // guarded by mutex_; the clock starts with the first
+  std::chrono::steady_clock::time_point moved_at_;  // guarded by mutex_
+  bool said_ = false;                               // guarded by mutex_
 };
 
 /// Writes the report to stderr, and as JSON to `file_prefix`.PE.json.

@@ -75,8 +75,8 @@ HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     throw Error(Error::Kind::kOutOfMemory,
-                fmt::format("the symmetric heap of {} bytes (heap_bytes) cannot be reserved: {}", limit_bytes,
-                            std::strerror(errno)));
+                fmt::format("the symmetric heap of {} MiB (heap_bytes) cannot be reserved: {}",
+                            limit_bytes >> 20, std::strerror(errno)));
   }
   mapping_ = static_cast<std::byte*>(mapping);
   base_ = mapping_ + (kHugePage - reinterpret_cast<std::uintptr_t>(mapping_) % kHugePage) % kHugePage;
