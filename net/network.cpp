@@ -326,7 +326,8 @@ void Network::send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t valu
   header.text_bytes = static_cast<std::uint32_t>(text.size());
   header.bytes += header.text_bytes;
   std::memcpy(buffer->bytes.get(), &header, sizeof header);
-  std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), buffer->bytes.get() + sizeof header);
+  std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(),
+              buffer->bytes.get() + sizeof header);
   buffer->used = header.bytes;
   to_ship_[pe].push_back(buffer);
   ++queued_;
