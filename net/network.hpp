@@ -183,7 +183,7 @@ class Network final : public BufferSink {
   std::vector<std::uint64_t> quiet_wanted_;  // by each PE: 0, or up to where it wants to know
   std::vector<std::uint64_t> quiet_known_;   // of mine, applied at each PE
   std::uint32_t given_back_ = 0;             // since the aggregators were last woken
-  bool told_failure_ = false;
+  std::atomic<bool> told_failure_{false};
   ApplyWorker inline_worker_;  // where there are no helpers
   ApplyPool helpers_;
   NetworkRequest* active_ = nullptr;
