@@ -17,26 +17,33 @@ struct FineGrainState {
     std::uint32_t written;  // phase + 1
     std::uint32_t active;
   };
-  GroupAtomic<std::uint64_t> word;  // phase:32 | arrived:16 | members:16
-  Entry entries[2][MaxLanes];       // by phase: a lane may hand in to phase p + 1 while others read p
+  GroupAtomic<std::uint64_t> word;             // phase:32 | units arrived:16 | units that are members:16
+  GroupAtomic<std::uint32_t> lanes[MaxLanes];  // member lanes of each unit
+  Entry entries[2][MaxLanes];                  // by phase: a lane may hand in to p + 1 while others read p
 };
 
 /// The members of a fine-grain barrier as a LaneGroup: a collective in divergent code without
 /// predication (Table 5-1c).
 ///
-/// Contract. join() and leave() are any lane's own; the rest is collective over the members. To start
-/// with all lanes, each joins and then the group syncs. A lane leaves before it returns from the kernel.
+/// Contract. join() and leave() are any lane's own; the rest is collective over the members, and the
+/// members of one wave call it converged, at the same barrier. To start with all lanes, each joins and
+/// then the group syncs. A lane leaves before it returns from the kernel.
+///
+/// Members are counted by units of lanes that run in lock step (lockstep_unit(): a wave, on the CPU a
+/// lane). A unit is a member while one of its lanes is, and it has arrived when those of its lanes that
+/// run have. So lanes whose loop has ended, and which the hardware holds at the end of the loop until the
+/// rest of their wave comes there too, keep nobody waiting: what HSA's fbar does, and the thesis's loop
+/// (Table 5-1c) needs.
 ///
 /// Protocol. The thesis keeps MemberCnt, ArriveCnt and sense in three words and needs a second barrier
-/// for lanes that leave while others arrive. Here the three stand in one word, so an arrival, a join and
+/// for units that leave while others arrive. Here the three stand in one word, so an arrival, a join and
 /// a leave happen one after the other, and the one that makes arrived == members starts the next phase.
 ///
 /// Ordering. [meet] accesses before wait() happen before accesses after it, in every member: each
-/// arrival and leave is an acq_rel step of `word`, and a waiter acquires the last of the phase.
+/// arrival and leave is an acq_rel step of `word`, and a waiting unit's leader acquires the last of the
+/// phase, between two syncs of its crew.
 ///
-/// Progress. Converged lanes arrive together, with one atomic. Where the lanes of a wave run in lock
-/// step (AMD), members of one wave must call a collective converged: a part that waits keeps the rest
-/// from arriving. A loop that members leave when their work is done, as in the thesis, is such code.
+/// Progress. One lane of a crew waits; the others stand at its sync, so they go on together.
 template <std::uint32_t MaxLanes = 256>
 class FineGrainBarrier {
   using State = FineGrainState<MaxLanes>;
@@ -45,14 +52,34 @@ class FineGrainBarrier {
   /// Requires lane.group_lanes() <= MaxLanes.
   ESKER_HD FineGrainBarrier(GroupLane& lane, State& state) : lane_{lane}, state_{state} {}
 
-  ESKER_HD void join() { step(1, 0); }
-  ESKER_HD void leave() { step(-1, 0); }
+  ESKER_HD void join() {
+    auto crew = lane_.coalesced();
+    const Position mine = crew.position_among(true);
+    if (mine.index + 1 == mine.total && members_of_unit().fetch_add_acq_rel(mine.total) == 0) step(1, 0);
+    crew.sync();
+  }
+  ESKER_HD void leave() {
+    auto crew = lane_.coalesced();
+    const Position mine = crew.position_among(true);
+    crew.sync();
+    if (mine.index + 1 == mine.total) {
+      const std::uint32_t before = members_of_unit().fetch_add_acq_rel(0 - mine.total);
+      if (before == mine.total) step(-1, 0);
+    }
+    crew.sync();
+  }
   ESKER_HD void wait() {
-    const std::uint32_t phase = this->phase();  // it cannot end without this member
-    step(0, 1);
-    State& state = state_;
-    lane_.await("fine-grain barrier",
-                [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
+    auto crew = lane_.coalesced();
+    const Position mine = crew.position_among(true);
+    crew.sync();
+    if (mine.index + 1 == mine.total) {
+      const std::uint32_t phase = this->phase();  // it cannot end without this unit
+      step(0, 1);
+      State& state = state_;
+      lane_.await("fine-grain barrier",
+                  [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
+    }
+    crew.sync();
   }
 
   ESKER_HD std::uint32_t index() const { return lane_.lane(); }
@@ -99,24 +126,19 @@ class FineGrainBarrier {
   }
   ESKER_HD std::uint32_t phase() const { return phase_of(state_.word.load_relaxed()); }
 
-  /// One step for all converged lanes: `members` and `arrived` are what each adds.
+  ESKER_HD GroupAtomic<std::uint32_t>& members_of_unit() { return state_.lanes[lane_.lockstep_unit()]; }
+
+  /// One step of a unit: what it adds to the members and to those that have arrived.
   ESKER_HD void step(std::int32_t members, std::uint32_t arrived) {
-    auto crew = lane_.coalesced();
-    const Position mine = crew.position_among(true);
-    crew.sync();
-    if (mine.index + 1 == mine.total) {
-      std::uint64_t seen = state_.word.load_relaxed();
-      std::uint64_t next = 0;
-      do {
-        const std::uint64_t all =
-            (seen & kCount) + (members > 0 ? mine.total : 0) - (members < 0 ? mine.total : 0);
-        const std::uint64_t here = ((seen / kArrived) & kCount) + arrived * mine.total;
-        const bool ends = here > 0 && here == all;
-        const std::uint64_t phase = (seen / kPhase + (ends ? 1 : 0)) * kPhase;  // wraps with the word
-        next = phase + (ends ? 0 : here * kArrived) + all * kMember;
-      } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [meet]
-    }
-    crew.sync();
+    std::uint64_t seen = state_.word.load_relaxed();
+    std::uint64_t next = 0;
+    do {
+      const std::uint64_t all = (seen & kCount) + (members > 0 ? 1 : 0) - (members < 0 ? 1 : 0);
+      const std::uint64_t here = ((seen / kArrived) & kCount) + arrived;
+      const bool ends = here > 0 && here == all;
+      const std::uint64_t phase = (seen / kPhase + (ends ? 1 : 0)) * kPhase;  // wraps with the word
+      next = phase + (ends ? 0 : here * kArrived) + all * kMember;
+    } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [meet]
   }
 
   /// Hands in a word, waits for the others and returns everyone's.

@@ -19,7 +19,7 @@ class BasicPackageMemory {
   /// `slots` is a power of two, `payload_bytes` a multiple of kLineBytes.
   BasicPackageMemory(std::uint32_t slots, std::uint32_t payload_bytes)
       : lines_(Queue::storage_bytes(slots, payload_bytes) / kLineBytes),
-        queue_(&counters_, lines_.front().bytes, slots, payload_bytes) {}
+        queue_(&tail_, &head_, lines_.front().bytes, slots, payload_bytes) {}
   BasicPackageMemory(const BasicPackageMemory&) = delete;
   BasicPackageMemory& operator=(const BasicPackageMemory&) = delete;
 
@@ -30,7 +30,8 @@ class BasicPackageMemory {
     std::byte bytes[kLineBytes];
   };
 
-  typename Queue::Counters counters_{};
+  typename Queue::Counter tail_{};
+  typename Queue::Counter head_{};
   std::vector<Line> lines_;  // zeroed by its constructor
   Queue queue_;
 };

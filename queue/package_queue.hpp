@@ -53,12 +53,11 @@ class BasicPackageQueue {
                 "host and device agree");
   static_assert(sizeof(Header) <= kLineBytes, "the payload starts on the next line");
 
-  /// The two counters, each on its own line. Zero-initialised before use.
-  struct Counters {
-    alignas(kLineBytes) AtomicWord<std::uint64_t> tail;  // written by producers
-    alignas(kLineBytes) AtomicWord<std::uint64_t> head;  // written by consumers
+  /// One side's counter, on its own line. Zero-initialised before use.
+  struct Counter {
+    alignas(kLineBytes) AtomicWord<std::uint64_t> word;
   };
-  static_assert(sizeof(Counters) == 2 * kLineBytes, "producers and consumers share no line");
+  static_assert(sizeof(Counter) == kLineBytes, "producers and consumers share no line");
 
   /// Bytes that `slots` slots of `payload_bytes` take.
   static constexpr std::size_t storage_bytes(std::size_t slots, std::size_t payload_bytes) {
@@ -66,10 +65,17 @@ class BasicPackageQueue {
   }
 
   BasicPackageQueue() = default;
-  /// `storage` is zeroed, aligned to kLineBytes and storage_bytes(slots, payload_bytes) long; both
-  /// sides reach it. `slots` is a power of two, `payload_bytes` a multiple of kLineBytes.
-  BasicPackageQueue(Counters* counters, std::byte* storage, std::uint32_t slots, std::uint32_t payload_bytes)
-      : counters_{counters}, storage_{storage}, slots_{slots}, payload_bytes_{payload_bytes} {
+  /// `tail` stands where producers reach it and `head` where consumers do: with a GPU on one side and the
+  /// host on the other, no atomic crosses the bus. `storage` is zeroed, aligned to kLineBytes and
+  /// storage_bytes(slots, payload_bytes) long; both sides reach it. `slots` is a power of two,
+  /// `payload_bytes` a multiple of kLineBytes.
+  BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage, std::uint32_t slots,
+                    std::uint32_t payload_bytes)
+      : tail_{&tail->word},
+        head_{&head->word},
+        storage_{storage},
+        slots_{slots},
+        payload_bytes_{payload_bytes} {
     assert(std::has_single_bit(slots));
     assert(payload_bytes > 0 && payload_bytes % kLineBytes == 0);
     slot_shift_ = static_cast<std::uint32_t>(std::countr_zero(slots));
@@ -83,9 +89,7 @@ class BasicPackageQueue {
 
   /// First of `packages` consecutive tickets. Never fails; the slots may still be in use. They are filled
   /// and published in order: with more tickets than slots, a later one waits for an earlier one's slot.
-  ESKER_HD std::uint64_t reserve(std::uint32_t packages = 1) {
-    return counters_->tail.fetch_add_relaxed(packages);
-  }
+  ESKER_HD std::uint64_t reserve(std::uint32_t packages = 1) { return tail_->fetch_add_relaxed(packages); }
   ESKER_HD bool was_empty(std::uint64_t ticket) const {
     return header(ticket).turn.load_acquire() == 2 * round(ticket);  // [reuse]
   }
@@ -109,15 +113,15 @@ class BasicPackageQueue {
   /// Takes the oldest ticket if its slot is full. The caller reads it and calls release(). False: the
   /// oldest package that no consumer has taken is not published, and `ticket` means nothing.
   ESKER_HD bool try_peek(std::uint64_t& ticket) {
-    ticket = counters_->head.load_relaxed();
+    ticket = head_->load_relaxed();
     while (true) {
       const std::uint64_t full = 2 * round(ticket) + 1;
       const std::uint64_t turn = header(ticket).turn.load_acquire();  // [fill]
       if (turn < full) return false;
       if (turn > full) {
         // Another consumer took it and released it meanwhile; the package behind it may be waiting.
-        ticket = counters_->head.load_relaxed();
-      } else if (counters_->head.compare_exchange_relaxed(ticket, ticket + 1)) {
+        ticket = head_->load_relaxed();
+      } else if (head_->compare_exchange_relaxed(ticket, ticket + 1)) {
         return true;
       }
     }
@@ -128,10 +132,10 @@ class BasicPackageQueue {
 
   ESKER_HD Header& header(std::uint64_t ticket) const { return *reinterpret_cast<Header*>(slot(ticket)); }
 
-  /// Racy: tickets reserved and not yet taken by a consumer.
+  /// Racy: tickets reserved and not yet taken by a consumer. For who reaches both counters.
   std::uint64_t was_occupied() const {
-    const auto head = counters_->head.load_relaxed();
-    const auto tail = counters_->tail.load_relaxed();
+    const auto head = head_->load_relaxed();
+    const auto tail = tail_->load_relaxed();
     return tail > head ? tail - head : 0;
   }
 
@@ -141,7 +145,8 @@ class BasicPackageQueue {
   }
   ESKER_HD std::uint64_t round(std::uint64_t ticket) const { return ticket >> slot_shift_; }
 
-  Counters* counters_ = nullptr;
+  AtomicWord<std::uint64_t>* tail_ = nullptr;  // written by producers
+  AtomicWord<std::uint64_t>* head_ = nullptr;  // written by consumers
   std::byte* storage_ = nullptr;
   std::uint32_t slots_ = 0;
   std::uint32_t payload_bytes_ = 0;

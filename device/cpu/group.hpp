@@ -152,6 +152,8 @@ class GroupLane : public Lane {
     return {*engine_, lane(), 1 + wave, first, left < wave_lanes_ ? left : wave_lanes_};
   }
   cpu::LoneLane coalesced() const { return {}; }
+  /// Lanes with the same number run in lock step, or may: one of them cannot wait for another.
+  std::uint32_t lockstep_unit() const { return lane(); }
 
   /// Scratchpad of the group: a zeroed T that all its lanes share.
   /// Collective: every lane of the group calls it once for each T, before the group diverges.

@@ -180,6 +180,8 @@ class BasicGroupLane : public Lane {
     using Mask = typename Hardware::Mask;
     return gpu::Wave<Hardware>(left < Hardware::kWaveLanes ? (Mask{1} << left) - 1 : Hardware::kAllLanes);
   }
+  /// Lanes with the same number run in lock step, or may: one of them cannot wait for another.
+  __device__ std::uint32_t lockstep_unit() const { return lane() / Hardware::kWaveLanes; }
   __device__ gpu::Wave<Hardware> coalesced() const { return gpu::Wave<Hardware>(Hardware::converged()); }
 
   template <class T>

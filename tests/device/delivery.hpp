@@ -37,13 +37,13 @@ static_assert(Sink<QueueSink>);
 class QueueMemory {
  public:
   QueueMemory(std::uint32_t slots, std::uint32_t payload_bytes)
-      : counters_(1),
+      : counters_(2),
         storage_(PackageQueue::storage_bytes(slots, payload_bytes)),
-        sink_{PackageQueue(counters_.data(), storage_.data(), slots, payload_bytes)} {}
+        sink_{PackageQueue(counters_.data(), counters_.data() + 1, storage_.data(), slots, payload_bytes)} {}
   QueueSink& sink() { return sink_; }
 
  private:
-  SharedArray<PackageQueue::Counters> counters_;
+  SharedArray<PackageQueue::Counter> counters_;
   SharedArray<std::byte> storage_;
   QueueSink sink_;
 };

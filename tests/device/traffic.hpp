@@ -119,11 +119,20 @@ struct SendFineGrain {
     lane.group().sync();
     for (std::uint32_t m = 0; m < traffic.messages(id); ++m) {
       // The branch has a barrier for each side; who takes which is known before either is used.
-      FineGrainBarrier<>& side = traffic.is_long(id, m) ? longs : shorts;
-      side.join();
+      const bool is_long = traffic.is_long(id, m);
+      if (is_long) {
+        longs.join();
+      } else {
+        shorts.join();
+      }
       loop.wait();
-      traffic.send(FineGrain<>{side}, lane, to, m);
-      side.leave();
+      if (is_long) {
+        traffic.send(FineGrain<>{longs}, lane, to, m);
+        longs.leave();
+      } else {
+        traffic.send(FineGrain<>{shorts}, lane, to, m);
+        shorts.leave();
+      }
       loop.wait();
     }
     loop.leave();
