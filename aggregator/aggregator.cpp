@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t kPackagesAStep = 16;
 constexpr std::chrono::microseconds kLongestNap{1000};
+constexpr std::chrono::microseconds kLongestNapBesideADevice{100};
 
 std::chrono::nanoseconds read_clock(clockid_t clock) {
   timespec now{};
@@ -51,7 +52,8 @@ void Aggregators::stop() {
 }
 
 void Aggregators::run(One& one) {
-  Backoff backoff{kLongestNap};
+  // Nobody rings for a device's packages.
+  Backoff backoff{settings_.producers_on_device ? kLongestNapBesideADevice : kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (try_step(one)) {
       backoff.reset();
@@ -62,7 +64,7 @@ void Aggregators::run(One& one) {
         return stopping_.load(std::memory_order_acquire) ||
                (one.was_blocked.load(std::memory_order_relaxed)
                     ? one.pool.had_one()
-                    : queue_.was_occupied() >= queue_.slots() / 2 ||
+                    : was_occupied() >= queue_.slots() / 2 ||
                           one.seen_epoch.load(std::memory_order_relaxed) !=
                               epoch_.load(std::memory_order_relaxed));
       });
@@ -109,7 +111,7 @@ bool Aggregators::try_step(One& one) {
     moved |= !one.buffers.empty();
     one.buffers.close_all();
     // Packages stand in the queue that were published behind one that is not: they are the flush's too.
-    if (queue_.was_occupied() == 0) {
+    if (was_occupied() == 0) {
       one.flushed.store(epoch, std::memory_order_release);  // [flush]
       moved = true;
     }
