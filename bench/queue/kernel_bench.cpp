@@ -115,10 +115,15 @@ class KernelBench {
       contenders.back()->verify();
       runs.push_back([&contender = *contenders.back()](std::uint64_t n) { return contender.run(n); });
     }
-    // As much memory as a queue takes, so that it stands in the same caches. Its unit is as many bytes as
-    // a message has, so that --messages means the same total for both.
+    // As much memory as the largest queue takes, so that it stands in the same caches. Its unit is as many
+    // bytes as the first line's message has, so that --messages means a similar total.
+    std::uint64_t ring_bytes = 0;
+    for (const auto& contender : contenders) {
+      const KernelSettings& s = contender->settings;
+      ring_bytes = std::max<std::uint64_t>(ring_bytes, PackageQueue::storage_bytes(s.slots, s.package_bytes));
+    }
+    PlainWriter writer(ring_bytes);
     const KernelSettings& first = contenders.front()->settings;
-    PlainWriter writer(PackageQueue::storage_bytes(first.slots, first.package_bytes));
     runs.push_back([&](std::uint64_t n) { return writer.write(n * first.bytes); });
 
     const std::vector<Rate> rates = measure(options_.effort, kFirstMessages, runs);
