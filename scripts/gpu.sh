@@ -197,7 +197,7 @@ measure() {
   step "$name" "$seconds" "$@" --json "$out/$name.json"
 }
 
-run_queue() { measure queue-cuda 90 "$bin/esker-bench-queue" --device=cuda --sweep || true; }
+run_queue() { measure queue-cuda 90 "$bin/esker-bench-queue" --device=cuda --sweep --repeats 15 --seconds 0.02 || true; }
 run_windows() { measure windows 60 "$bin/esker-bench-windows" || true; }
 
 # rate NAME: work a second of all PEs, from its JSON.

@@ -117,7 +117,7 @@ __device__ void scan(const std::uint32_t* counts, std::uint32_t windows, std::ui
 
 /// One tile a group: a counting sort by window in scratchpad, then each window's run to its place, which
 /// one atomic add a window and tile has reserved.
-__global__ void __launch_bounds__(kGroupLanes)
+__global__ void __launch_bounds__(kGroupLanes, 3)
     partition(const std::uint64_t* addresses, std::uint64_t count, Partition to, Counter* table) {
   __shared__ std::uint32_t counts[kMostWindows], starts[kMostWindows + 1], sorted[kTile];
   const std::uint64_t first = std::uint64_t{blockIdx.x} * kTile;
@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(kGroupLanes)
   for (std::uint32_t w = threadIdx.x; w < to.windows; w += kGroupLanes) counts[w] = 0;
   __syncthreads();
 
-  std::uint32_t index[kItems], rank[kItems];
+  // Two ranks a word: registers decide how many groups stand on a multiprocessor.
+  std::uint32_t index[kItems], ranks[kItems / 2];
 #pragma unroll
   for (std::uint32_t i = 0; i < kItems; ++i) {
     const std::uint32_t at = i * kGroupLanes + threadIdx.x;
@@ -134,7 +135,8 @@ __global__ void __launch_bounds__(kGroupLanes)
 #pragma unroll
   for (std::uint32_t i = 0; i < kItems; ++i) {
     if (i * kGroupLanes + threadIdx.x < present) {
-      rank[i] = atomicAdd(counts + (index[i] >> to.window_words_log2), 1u);
+      const std::uint32_t rank = atomicAdd(counts + (index[i] >> to.window_words_log2), 1u);
+      ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
     }
   }
   __syncthreads();
@@ -148,7 +150,8 @@ __global__ void __launch_bounds__(kGroupLanes)
 #pragma unroll
   for (std::uint32_t i = 0; i < kItems; ++i) {
     if (i * kGroupLanes + threadIdx.x < present) {
-      sorted[starts[index[i] >> to.window_words_log2] + rank[i]] = index[i];
+      sorted[starts[index[i] >> to.window_words_log2] +
+             (i % 2 == 0 ? ranks[i / 2] & 0xffff : ranks[i / 2] >> 16)] = index[i];
     }
   }
   __syncthreads();
