@@ -17,11 +17,11 @@ inline constexpr std::uint16_t kVersion = 1;
 /// What a frame is. Frames other than kMessages carry `value`, or a text, and no runs.
 enum class Kind : std::uint16_t {
   kMessages = 1,
-  kQuietRequest,  // value: sequence number up to which the sender wants to know
-  kQuietReply,    // value: sequence number up to which everything has been applied
-  kFailure,       // value: Error::Kind; text: why the sender has failed
-  kHangReport,    // value: messages that the sender has sent to the receiver
-  kDrainRequest,  // lanes of the sender wait for room in the receiver's inbox
+  kQuietRequest,        // value: sequence number up to which the sender wants to know
+  kQuietReply,          // value: sequence number up to which everything has been applied
+  kFailure,             // value: Error::Kind; text: why the sender has failed
+  kHangReport,          // value: messages that the sender has sent to the receiver
+  kDrainRequest,        // lanes of the sender wait for room in the receiver's inbox
   kDirectQuietRequest,  // value: messages through the inbox up to which the sender wants to know
   kDirectQuietReply,    // value: messages through the inbox that have been applied
 };

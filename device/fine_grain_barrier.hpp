@@ -12,14 +12,11 @@ namespace esker {
 /// members of one scratch struct.
 template <std::uint32_t MaxLanes = 256>
 struct FineGrainState {
-  struct Entry {
-    std::uint64_t word;
-    std::uint32_t written;  // phase + 1
-    std::uint32_t active;
-  };
   GroupAtomic<std::uint64_t> word;             // phase:32 | units arrived:16 | units that are members:16
   GroupAtomic<std::uint32_t> lanes[MaxLanes];  // member lanes of each unit
-  Entry entries[2][MaxLanes];                  // by phase: a lane may hand in to p + 1 while others read p
+  // What each lane has handed in, by phase: a lane may hand in to p + 1 while others read p.
+  std::uint64_t words[2][MaxLanes];
+  std::uint32_t tags[2][MaxLanes];  // 2 * (phase + 1) + active
 };
 
 /// The members of a fine-grain barrier as a LaneGroup: a collective in divergent code without
@@ -29,11 +26,11 @@ struct FineGrainState {
 /// members of one wave call it converged, at the same barrier. To start with all lanes, each joins and
 /// then the group syncs. A lane leaves before it returns from the kernel.
 ///
-/// Members are counted by units of lanes that run in lock step (lockstep_unit(): a wave, on the CPU a
-/// lane). A unit is a member while one of its lanes is, and it has arrived when those of its lanes that
-/// run have. So lanes whose loop has ended, and which the hardware holds at the end of the loop until the
-/// rest of their wave comes there too, keep nobody waiting: what HSA's fbar does, and the thesis's loop
-/// (Table 5-1c) needs.
+/// Members are counted by units of lanes that run in lock step (lockstep_unit(): a wave on AMD, a lane on
+/// the CPU and where the hardware schedules lanes independently). A unit is a member while one of its lanes
+/// is, and it has arrived when those of its lanes that run have. So lanes whose loop has ended, and which the
+/// hardware holds at the end of the loop until the rest of their wave comes there too, keep nobody waiting:
+/// what HSA's fbar does, and the thesis's loop (Table 5-1c) needs.
 ///
 /// Protocol. The thesis keeps MemberCnt, ArriveCnt and sense in three words and needs a second barrier
 /// for units that leave while others arrive. Here the three stand in one word, so an arrival, a join and
@@ -53,13 +50,13 @@ class FineGrainBarrier {
   ESKER_HD FineGrainBarrier(GroupLane& lane, State& state) : lane_{lane}, state_{state} {}
 
   ESKER_HD void join() {
-    auto crew = lane_.coalesced();
+    auto crew = lane_.lockstep();
     const Position mine = crew.position_among(true);
     if (mine.index + 1 == mine.total && members_of_unit().fetch_add_acq_rel(mine.total) == 0) step(1, 0);
     crew.sync();
   }
   ESKER_HD void leave() {
-    auto crew = lane_.coalesced();
+    auto crew = lane_.lockstep();
     const Position mine = crew.position_among(true);
     crew.sync();
     if (mine.index + 1 == mine.total) {
@@ -69,7 +66,7 @@ class FineGrainBarrier {
     crew.sync();
   }
   ESKER_HD void wait() {
-    auto crew = lane_.coalesced();
+    auto crew = lane_.lockstep();
     const Position mine = crew.position_among(true);
     crew.sync();
     if (mine.index + 1 == mine.total) {
@@ -113,7 +110,8 @@ class FineGrainBarrier {
   }
   template <LaneValue T>
   ESKER_HD T broadcast(T value, std::uint32_t from) {
-    return detail::from_word<T>(hand_in(detail::to_word(value), true)[from].word);
+    hand_in(detail::to_word(value), true);
+    return detail::from_word<T>(state_.words[read_phase_ % 2][from]);
   }
 
  private:
@@ -141,20 +139,20 @@ class FineGrainBarrier {
     } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [meet]
   }
 
-  /// Hands in a word, waits for the others and returns everyone's.
-  ESKER_HD const typename State::Entry* hand_in(std::uint64_t word, bool active) {
+  /// Hands in a word and waits for the others'.
+  ESKER_HD void hand_in(std::uint64_t word, bool active) {
     read_phase_ = phase();
-    typename State::Entry* entries = state_.entries[read_phase_ % 2];
-    entries[index()] = {word, read_phase_ + 1, active ? 1u : 0u};
+    state_.words[read_phase_ % 2][index()] = word;
+    state_.tags[read_phase_ % 2][index()] = 2 * (read_phase_ + 1) + (active ? 1 : 0);
     wait();
-    return entries;
   }
   template <class Visit>
   ESKER_HD void for_each_active(std::uint64_t word, bool active, Visit visit) {
-    const typename State::Entry* entries = hand_in(word, active);
+    hand_in(word, active);
     for (std::uint32_t lane = 0; lane < size(); ++lane) {
-      const typename State::Entry& entry = entries[lane];
-      if (entry.written == read_phase_ + 1 && entry.active != 0) visit(lane, entry.word);
+      if (state_.tags[read_phase_ % 2][lane] == 2 * (read_phase_ + 1) + 1) {
+        visit(lane, state_.words[read_phase_ % 2][lane]);
+      }
     }
   }
 

@@ -103,6 +103,27 @@ concept LaneGroup = requires(G view, bool flag, std::uint64_t value, std::uint32
   { view.sync() } -> std::same_as<void>;
 };
 
+/// A view of one lane.
+class LoneLane {
+ public:
+  ESKER_HD std::uint32_t index() const { return 0; }
+  ESKER_HD std::uint32_t size() const { return 1; }
+  ESKER_HD Position position_among(bool flag) const { return {0, flag ? 1u : 0u, 0}; }
+  template <LaneValue T>
+  ESKER_HD T prefix_sum(T, bool = true) const {
+    return T{0};
+  }
+  template <LaneValue T, class Op>
+  ESKER_HD T reduce(T value, Op, bool active = true) const {
+    return active ? value : Op::template identity<T>();
+  }
+  template <LaneValue T>
+  ESKER_HD T broadcast(T value, std::uint32_t) const {
+    return value;
+  }
+  ESKER_HD void sync() const {}
+};
+
 namespace detail {
 
 /// Values cross lanes as 64-bit words.

@@ -26,6 +26,16 @@ std::string launch_on_device(const LaunchShape& shape, void* stream, const Body&
 #endif
 }
 
+/// Groups of this kernel that the current device holds at a time.
+template <class Body>
+std::uint64_t resident_groups(std::uint32_t group_lanes) {
+#if defined(__CUDACC__)
+  return cuda_backend::resident_groups<Body>(group_lanes);
+#else
+  return hip_backend::resident_groups<Body>(group_lanes);
+#endif
+}
+
 /// Where this lane of a kernel that somebody else launched stands, in one dimension.
 ESKER_HD inline LaunchShape own_shape() {
 #if defined(ESKER_ON_GPU)

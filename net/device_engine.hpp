@@ -37,9 +37,9 @@ struct InboxOffer {
 
 /// Counters of what does not pass the host, at the end of the last pass.
 struct DeviceTraffic {
-  std::uint64_t sent = 0;     // by lanes and handlers, past the host queue
-  std::uint64_t local = 0;    // of them, to this PE
-  std::uint64_t applied = 0;  // on the device, by any path
+  std::uint64_t sent = 0;      // by lanes and handlers, past the host queue
+  std::uint64_t local = 0;     // of them, to this PE
+  std::uint64_t applied = 0;   // on the device, by any path
   std::uint64_t packages = 0;  // to peers
   std::uint64_t bytes = 0;
   std::uint64_t by_handlers = 0;
@@ -69,8 +69,8 @@ class DeviceEngine {
   virtual const gpu::DeviceShare* share() const = 0;
 
   virtual InboxOffer offer() = 0;
-  /// `offers[pe]` of all PEs. With `use_peers` those that this GPU reaches become links; the rest, all of them
-  /// otherwise, are reached through the network. Returns how many links there are.
+  /// `offers[pe]` of all PEs. With `use_peers` those that this GPU reaches become links; the rest, all of
+  /// them otherwise, are reached through the network. Returns how many links there are.
   virtual std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
@@ -102,6 +102,8 @@ class DeviceEngine {
   /// Lanes wait for others to make room; asked once, forgotten.
   virtual bool take_starving() = 0;
   virtual DeviceTraffic traffic() const = 0;
+  /// For the hang report: racy, without a call to the device.
+  virtual std::string was_doing() const = 0;
 };
 
 /// Null where the build has no device or the machine has none.

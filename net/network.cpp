@@ -537,7 +537,8 @@ bool Network::serve_barrier() {
       return true;
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
-      if (device_ != nullptr && !device_->quiet_since(settling_.passes)) {  // local frames have arrived there since
+      if (device_ != nullptr &&
+          !device_->quiet_since(settling_.passes)) {  // local frames have arrived there since
         settling_ = {};
         barrier_step_ = BarrierStep::kSettle;
         return true;

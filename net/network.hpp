@@ -198,13 +198,13 @@ class Network final : public BufferSink {
   std::vector<void*> tokens_;
   std::vector<std::uint64_t> last_sequence_;  // of buffers to each PE
   std::vector<Sequence> applied_from_;
-  std::vector<std::uint64_t> quiet_wanted_;  // by each PE: 0, or up to where it wants to know
-  std::vector<std::uint64_t> quiet_known_;   // of mine, applied at each PE
+  std::vector<std::uint64_t> quiet_wanted_;   // by each PE: 0, or up to where it wants to know
+  std::vector<std::uint64_t> quiet_known_;    // of mine, applied at each PE
   std::vector<std::uint64_t> direct_wanted_;  // the same for what does not pass the host, in messages
   std::vector<std::uint64_t> direct_known_;
   bool drain_wanted_ = false;
   Settling settling_;
-  std::uint32_t given_back_ = 0;             // since the aggregators were last woken
+  std::uint32_t given_back_ = 0;  // since the aggregators were last woken
   std::atomic<bool> told_failure_{false};
   ApplyWorker inline_worker_;  // where there are no helpers
   ApplyPool helpers_;

@@ -69,8 +69,8 @@ class BasicPackageQueue {
   /// host on the other, no atomic crosses the bus. `storage` is zeroed, aligned to kLineBytes and
   /// storage_bytes(slots, payload_bytes) long; both sides reach it. `slots` is a power of two,
   /// `payload_bytes` a multiple of kLineBytes.
-  ESKER_HD constexpr BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage,
-                                       std::uint32_t slots, std::uint32_t payload_bytes)
+  ESKER_HD constexpr BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage, std::uint32_t slots,
+                                       std::uint32_t payload_bytes)
       : tail_{&tail->word},
         head_{&head->word},
         storage_{storage},

@@ -153,10 +153,12 @@ std::vector<Setting> make_settings() {
              "where kernels run; auto: the device that was built and is there, else cpu", allow_device),
       choice("transport", &C::transport, {"auto", "mpi", "loopback"},
              "how PEs reach each other; auto: mpi where it was built, else loopback", allow_transport),
-      choice("heap", &C::heap, {"auto", "device", "host"},
-             "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),
+      choice(
+          "heap", &C::heap, {"auto", "device", "host"},
+          "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),
       choice("peer_memory", &C::peer_memory, {"auto", "on", "off"},
-             "lanes on a GPU write into the inboxes of this host's other GPUs; off: all through the network; on: "
+             "lanes on a GPU write into the inboxes of this host's other GPUs; off: all through the network; "
+             "on: "
              "an error where it cannot be had"),
       size("heap_bytes", &C::heap_bytes, {0, kNoLimit},
            "symmetric heap of a PE; 0: half the host's, or the GPU's free, memory, shared by the PEs on it"),

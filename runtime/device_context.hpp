@@ -46,11 +46,9 @@ struct DeviceContext {
   std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
   std::uint32_t most_columns = 0;  // messages a package may hold; 0: as many as fit
   PackageQueue queue;
-  ProducerServices* services = nullptr;           // host only
+  ProducerServices* services = nullptr;            // host only
   const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
 };
-
-#if defined(ESKER_ON_CPU)
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
 class PackageSink {
@@ -171,7 +169,5 @@ class Outbox::Filling {
   Outbox* outbox_;
   Open open_;
 };
-
-#endif
 
 }  // namespace esker

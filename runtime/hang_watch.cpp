@@ -56,6 +56,7 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
   text += fmt::format("{}  user thread: {}\n", who, s.user_thread);
   text += fmt::format("{}  network thread: {}\n", who,
                       s.network_thread.empty() ? "nothing asked of it" : "waits for " + s.network_thread);
+  if (!s.device.empty()) text += fmt::format("{}  GPU: {}\n", who, s.device);
   text +=
       fmt::format("{}  stuck stage here: {}\n", who, stuck.empty() ? "none by this PE's counters" : stuck);
   text +=
@@ -68,6 +69,7 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
                       {"headline", headline},
                       {"user_thread", s.user_thread},
                       {"network_thread", s.network_thread},
+                      {"device", s.device},
                       {"stuck_stage", stuck},
                       {"handler", s.handler},
                       {"published", s.published},

@@ -30,6 +30,7 @@ struct StageSnapshot {
   std::uint32_t open_buffers = 0;
   bool aggregator_blocked = false;
   bool network_stuck = false;  // inside one step
+  std::string device;          // what its GPU does, if it has one
   std::vector<Peer> peers;
 };
 

@@ -435,8 +435,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(in_heap) - memory_.base());
     const std::uint64_t end = memory_.end().load(std::memory_order_relaxed);
     if (offset > end || bytes > end - offset) {
-      misuse(fmt::format("{}: {} bytes at heap offset {} are outside the symmetric heap of {} bytes", call, bytes,
-                         static_cast<std::int64_t>(offset), end));
+      misuse(fmt::format("{}: {} bytes at heap offset {} are outside the symmetric heap of {} bytes", call,
+                         bytes, static_cast<std::int64_t>(offset), end));
     }
     if (!device_) {
       std::memcpy(to, from, bytes);

@@ -9,7 +9,8 @@ namespace {
 
 /// This PE among those of its host, by the launcher's word; else as if PEs were placed block by block.
 std::uint32_t rank_on_host(std::uint32_t pe, std::uint32_t pes_on_host) {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"}) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"}) {
     if (const char* text = std::getenv(name); text != nullptr) {
       return static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
     }
@@ -24,9 +25,11 @@ std::unique_ptr<DeviceEngine> Runtime::Impl::open_device() {
   const bool wanted = config_.device == DeviceKind::kCuda || config_.device == DeviceKind::kHip;
   if (config_.device == DeviceKind::kCpu) return nullptr;
   if (count_devices() == 0) {
-    if (wanted) throw Error(Error::Kind::kDevice, "device: no GPU is there, or its driver is not; use --device cpu");
+    if (wanted)
+      throw Error(Error::Kind::kDevice, "device: no GPU is there, or its driver is not; use --device cpu");
     if (config_.heap == HeapKind::kDevice) {
-      throw Error(Error::Kind::kConfiguration, "heap: there is no GPU for a heap in device memory; use --heap host");
+      throw Error(Error::Kind::kConfiguration,
+                  "heap: there is no GPU for a heap in device memory; use --heap host");
     }
     return nullptr;
   }
@@ -34,9 +37,9 @@ std::unique_ptr<DeviceEngine> Runtime::Impl::open_device() {
     throw Error(Error::Kind::kConfiguration,
                 "pending_messages: lanes on a GPU do not bound what is pending; use --device cpu");
   }
-  return make_device_engine({pe_, destinations(), config_.project_pes != 0, rank_on_host(pe_, pes_on_host_), config_.heap != HeapKind::kHost,
-                             config_.heap_bytes, pes_on_host_, config_.device_package_slots, config_.package_bytes,
-                             config_.node_buffer_bytes});
+  return make_device_engine({pe_, destinations(), config_.project_pes != 0, rank_on_host(pe_, pes_on_host_),
+                             config_.heap != HeapKind::kHost, config_.heap_bytes, pes_on_host_,
+                             config_.device_package_slots, config_.package_bytes, config_.node_buffer_bytes});
 }
 
 HeapMemory Runtime::Impl::make_heap() {
@@ -62,10 +65,11 @@ void Runtime::Impl::link_peers() {
   }
   const std::uint32_t links = device_->link(offers, config_.peer_memory != PeerMemory::kOff);
   if (config_.peer_memory == PeerMemory::kOn && links + 1 < n_pes_) {
-    throw Error(Error::Kind::kDevice,
-                fmt::format("peer_memory: PE {} reaches the GPUs of {} of {} other PEs; the rest are on other hosts, "
-                            "or cannot be reached; use --peer-memory auto",
-                            pe_, links, n_pes_ - 1));
+    throw Error(
+        Error::Kind::kDevice,
+        fmt::format("peer_memory: PE {} reaches the GPUs of {} of {} other PEs; the rest are on other hosts, "
+                    "or cannot be reached; use --peer-memory auto",
+                    pe_, links, n_pes_ - 1));
   }
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
 }

@@ -84,16 +84,14 @@ void Runtime::Impl::start_together() {
   for (const std::string& warning : config_.warnings)
     std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
   std::fputs(
-      fmt::format(
-          "esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}; heap up to {:.1f} MiB a PE, "
-          "beside it at most {:.1f} MiB\n",
-          build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_,
-          device_ ? fmt::format("{} ({} by peer memory)", device_->name(), device_->links())
-                  : fmt::format("{} lane thread{}", workers_count_, workers_count_ == 1 ? "" : "s"),
-          transport_name_,
-          owner_.has_own_thread() ? "" : ", driven by the program's own thread",
-          static_cast<double>(memory_.limit_bytes()) / (1 << 20),
-          static_cast<double>(declared_bytes_) / (1 << 20))
+      fmt::format("esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}; heap up to {:.1f} MiB a PE, "
+                  "beside it at most {:.1f} MiB\n",
+                  build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_,
+                  device_ ? fmt::format("{} ({} by peer memory)", device_->name(), device_->links())
+                          : fmt::format("{} lane thread{}", workers_count_, workers_count_ == 1 ? "" : "s"),
+                  transport_name_, owner_.has_own_thread() ? "" : ", driven by the program's own thread",
+                  static_cast<double>(memory_.limit_bytes()) / (1 << 20),
+                  static_cast<double>(declared_bytes_) / (1 << 20))
           .c_str(),
       stderr);
 }
@@ -125,10 +123,11 @@ std::string Runtime::device_name() const { return impl_->device_name(); }
 void* Runtime::begin_launch(const char* kernel) { return impl_->begin_launch(kernel); }
 void Runtime::end_launch(const std::string& error) { impl_->end_launch(error); }
 void Runtime::refuse_launch(const char* kernel) const {
-  throw Error(Error::Kind::kDevice,
-              fmt::format("launch of '{}': this source was compiled for the host alone and the runtime is on {}; "
-                          "compile it with the device's compiler, or use --device cpu",
-                          kernel, device_name()));
+  throw Error(
+      Error::Kind::kDevice,
+      fmt::format("launch of '{}': this source was compiled for the host alone and the runtime is on {}; "
+                  "compile it with the device's compiler, or use --device cpu",
+                  kernel, device_name()));
 }
 const DeviceContext& Runtime::device_context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }

@@ -33,22 +33,45 @@ enum class Reduction { kSum, kMin, kMax };
 
 #if defined(ESKER_DEVICE_COMPILER)
 namespace detail {
-/// A user's kernel as the device runs it: every lane in a group, whether it asks for one or not.
+/// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: the launch has
+/// as many groups as the device holds, each runs many of the launch's, and packages fill across them.
 template <class Kernel>
 struct DeviceKernel {
+  static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
   DeviceContext context;
+  LaunchShape shape;  // the user's
   Kernel kernel;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     GroupItem item(lane, context);
-    if constexpr (std::is_invocable_v<const Kernel&, WorkItem>) {
-      kernel(WorkItem(item));
+    if constexpr (kTakesWorkItem) {
+      const std::uint64_t stride = lane.lanes() / lane.group_lanes();
+      for (std::uint64_t group = lane.group_id(); group < shape.groups(); group += stride) {
+        const std::uint32_t lanes = shape.lanes_of(group);
+        if (lane.lane() < lanes) kernel(WorkItem(Lane(shape, group, lane.lane(), lanes), item));
+      }
     } else {
       kernel(item);
     }
     item.finish();
 #endif
+  }
+
+  /// Starts it: "", or what went wrong.
+  static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
+                           void* stream) {
+    LaunchShape run = shape;
+    if constexpr (kTakesWorkItem) {
+      if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {
+        const std::uint64_t resident = gpu::resident_groups<DeviceKernel>(shape.group_lanes);
+        if (resident < shape.groups())
+          run.lanes = resident * shape.group_lanes;
+        else
+          run.lanes = shape.groups() * shape.group_lanes;
+      }
+    }
+    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel});
   }
 };
 }  // namespace detail
@@ -99,14 +122,15 @@ class Runtime {
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
     if (runs_on_device()) {
 #if defined(ESKER_DEVICE_COMPILER)
-      using Body = detail::DeviceKernel<std::remove_cvref_t<Kernel>>;
       void* const stream = begin_launch(name);
-      end_launch(gpu::launch_on_device(shape, stream, Body{device_context(), kernel}));
+      end_launch(
+          detail::DeviceKernel<std::remove_cvref_t<Kernel>>::start(device_context(), shape, kernel, stream));
       return;
 #else
       refuse_launch(name);
 #endif
     }
+#if defined(ESKER_ON_CPU)  // a device compiler reads host functions in its device pass too
     if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         Outbox::Filling outbox(worker.outbox);
@@ -124,6 +148,7 @@ class Runtime {
         });
       });
     }
+#endif
   }
 
   /// Local. Every message that this PE has sent, handlers running here included, is applied.
@@ -133,10 +158,10 @@ class Runtime {
   void barrier_all();
 
   /// Collective; at most 1024 times. `handler(HandlerContext&, Target&, const Arguments&)` runs on the PE
-  /// that a message is for, where the heap stands: in device memory it is device code, trivially copyable, and
-  /// built-in operations on its target may come in between. One that sends messages to its own kind takes itself, a
-  /// `Handler<Target, Arguments>`, as a fourth parameter: other PEs' messages may arrive before this
-  /// call returns here. Error{kHandler} if the PEs register different names or types.
+  /// that a message is for, where the heap stands: in device memory it is device code, trivially copyable,
+  /// and built-in operations on its target may come in between. One that sends messages to its own kind takes
+  /// itself, a `Handler<Target, Arguments>`, as a fourth parameter: other PEs' messages may arrive before
+  /// this call returns here. Error{kHandler} if the PEs register different names or types.
   template <class Target, MessageArguments Arguments, class Function>
   Handler<Target, Arguments> register_handler(const std::string& name, Function function) {
     using Self = Handler<Target, Arguments>;

@@ -70,7 +70,7 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 /// Word 0 of the message, once PE and target are known to exist.
 template <class Context>
 ESKER_HD std::uint64_t checked_address(const Context& context, const char* call, const void* target,
-                              std::uint64_t bytes, std::uint32_t pe) {
+                                       std::uint64_t bytes, std::uint32_t pe) {
   // Below the heap the difference wraps to something above it. A heap is larger than any operand.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
   if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
@@ -117,7 +117,7 @@ ESKER_HD void post(Context&& context, Command command, const std::uint64_t (&wor
 
 template <class Context, class T, class... Election>
 ESKER_HD void send_value(Context&& context, const char* call, Operation operation, T* target,
-                std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
+                         std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
   const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), pe), value_word(value)};
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
 }
@@ -161,7 +161,7 @@ concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_a
 /// like any other.
 template <class Context, Putable T, class... Election>
 ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   const std::uint64_t address = detail::checked_address(context, "shmem_put", target, sizeof(T), pe);
   if constexpr (sizeof...(Election) == 0) {
     if (pe == context.pe() && address != detail::kNoAddress) {
@@ -191,37 +191,37 @@ ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election
 /// Adds, wrapping around for integers.
 template <class Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-              Election&&... election) {
+                       Election&&... election) {
   detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
-               Election&&... election) {
+                        Election&&... election) {
   detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe,
                      std::forward<Election>(election)...);
 }
@@ -230,7 +230,7 @@ ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> va
 /// granule of 4096 bytes that `target` lies in.
 template <class Context, class Target, class Arguments, class... Election>
 ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
-              std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
+                       std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
   std::uint64_t words[Handler<Target, Arguments>::kWords] = {
       detail::checked_address(context, "shmem_am", target, sizeof(Target), pe)};
   __builtin_memcpy(words + 1, &arguments, sizeof arguments);

@@ -69,13 +69,14 @@ StageSnapshot Runtime::Impl::snapshot() const {
   }
   s.network_thread = network_->was_waiting_for();
   s.handler = network_->was_in_handler();
-  s.published = published_.load(std::memory_order_relaxed);
+  s.published = device_ ? aggregators_->messages() : published_.load(std::memory_order_relaxed);
   s.sent_by_handlers = network_->sent_by_handlers();
   s.aggregated = aggregators_->messages();
   s.routed = network_->messages_local() + network_->messages_remote();
   s.applied = network_->applied();
   s.slots = context_.queue.slots();
-  s.slots_occupied = context_.queue.was_occupied();
+  if (device_) s.device = device_->was_doing();
+  s.slots_occupied = device_ ? 0 : context_.queue.was_occupied();  // its tail is out of the host's sight
   s.open_buffers = aggregators_->was_open();
   s.aggregator_blocked = aggregators_->was_blocked();
   for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {

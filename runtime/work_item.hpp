@@ -16,12 +16,13 @@ namespace esker {
 #if defined(ESKER_ON_GPU)
 class WorkItem : public Lane {
  public:
-  ESKER_HD explicit WorkItem(GroupItem& item) : Lane{item.group_lane()}, item_{&item} {}
+  /// A lane of the user's launch, run by `item`, a lane of the device's.
+  ESKER_HD WorkItem(const Lane& lane, GroupItem& item) : Lane{lane}, item_{&item} {}
 
   ESKER_HD std::uint32_t pe() const { return item_->pe(); }
   ESKER_HD std::uint32_t n_pes() const { return item_->n_pes(); }
   ESKER_HD const HeapView& heap() const { return item_->heap(); }
-  ESKER_HD Caller caller() const { return item_->caller(); }
+  ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
   ESKER_HD const gpu::DeviceShare* share() const { return item_->share(); }
   template <std::uint32_t Words, class... Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&&... election) const {

@@ -109,13 +109,13 @@ struct Send {
 };
 
 // An update as something that every lane calls with its number.
-#define GUPS_OPERATION(Name, member)                                                     \
-  struct Name {                                                                          \
-    Send send;                                                                           \
-    template <class Item, class... Election>                                             \
+#define GUPS_OPERATION(Name, member)                                                       \
+  struct Name {                                                                            \
+    Send send;                                                                             \
+    template <class Item, class... Election>                                               \
     ESKER_HD void operator()(Item&& item, std::uint64_t k, Election&&... election) const { \
-      send.member(item, k, election...);                                                 \
-    }                                                                                    \
+      send.member(item, k, election...);                                                   \
+    }                                                                                      \
   }
 GUPS_OPERATION(Inc, inc);
 GUPS_OPERATION(Add, add);
@@ -134,22 +134,23 @@ void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t 
   } else if (election == "per-lane") {
     rt.launch(
         updates,
-        [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
+        [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); },
+        "gups");
   } else if (election == "auto-group") {
     rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id()); }, "gups");
+        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id()); }, "gups");
   } else if (election == "per-wave") {
     rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); },
+        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id(), esker::PerWave{}); },
         "gups");
   } else if (election == "predicated") {
     rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); },
+        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id(), esker::Predicated{}); },
         "gups");
   } else {
     rt.launch(
         updates,
-        [call] ESKER_LAMBDA(GroupItem& item) {
+        [call] ESKER_LAMBDA(GroupItem & item) {
           auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
           esker::FineGrainBarrier<1024> members(item.group_lane(), state);
           members.join();
@@ -217,7 +218,8 @@ std::uint64_t take_back(esker::Runtime& rt, const Problem& p, const Options& o,
                         esker::SymmetricArray<std::uint64_t> table, bool projecting) {
   std::vector<std::uint64_t> words = rt.heap().read(table);
   const std::size_t threads = std::max<std::size_t>(
-      1, std::min<std::size_t>(std::thread::hardware_concurrency() / std::max(1u, rt.n_pes()), words.size() >> 12));
+      1, std::min<std::size_t>(std::thread::hardware_concurrency() / std::max(1u, rt.n_pes()),
+                               words.size() >> 12));
   std::vector<std::uint64_t> wrong(threads);
   {
     std::vector<std::jthread> team;
@@ -225,8 +227,8 @@ std::uint64_t take_back(esker::Runtime& rt, const Problem& p, const Options& o,
       team.emplace_back([&, t] {
         const std::uint64_t first = words.size() * t / threads;
         const std::uint64_t end = words.size() * (t + 1) / threads;
-        wrong[t] = take_back_part(p, o, std::span(words).subspan(first, end - first), first, rt.pe(), rt.n_pes(),
-                                  projecting);
+        wrong[t] = take_back_part(p, o, std::span(words).subspan(first, end - first), first, rt.pe(),
+                                  rt.n_pes(), projecting);
       });
     }
   }
@@ -250,8 +252,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   const Problem problem{o.seed, pes, (o.table + pes - 1) / pes, (o.updates + pes - 1) / pes};
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
   const auto handler = rt.register_handler<std::uint64_t, Fold>(
-      "gups_add",
-      [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
+      "gups_add", [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t & word, const Fold& fold) {
+        word += fold.value;
+      });
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
   bool verified = true;
@@ -293,7 +296,8 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
   const auto table = rt.heap().allocate<std::uint64_t>(words_a_pe);
   const std::uint64_t base = rt.pe() * words_a_pe;
   const int shift = std::countr_zero(words_a_pe);
-  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1} << 16;  // a lane's jump costs some 4 thousand steps
+  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1}
+                                          << 16;  // a lane's jump costs some 4 thousand steps
   const std::uint64_t mask = words_a_pe - 1;
   const std::uint64_t entries = o.table - 1;
   const std::uint64_t first = rt.pe() * updates_a_pe;
@@ -307,9 +311,7 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
       esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
     }
   };
-  const auto pass = [&] {
-    rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc");
-  };
+  const auto pass = [&] { rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc"); };
   bool verified = true;
   std::uint64_t worst = 0;
   harness::Traffic traffic;

@@ -24,7 +24,9 @@ ESKER_HD constexpr std::uint64_t mix(std::uint64_t x) {
 /// One PE's updates: any element, by a multiply-add and mix().
 struct Stream {
   std::uint64_t start;
-  ESKER_HD constexpr std::uint64_t operator[](std::uint64_t update) const { return mix(start + update * kStep); }
+  ESKER_HD constexpr std::uint64_t operator[](std::uint64_t update) const {
+    return mix(start + update * kStep);
+  }
 };
 
 __extension__ using Wide = unsigned __int128;  // 64 by 64 bits

@@ -107,27 +107,6 @@ class MeetingView {
   std::uint32_t lane_, meeting_, first_, size_;
 };
 
-/// The converged lanes of a wave: on the CPU each lane runs on its own.
-class LoneLane {
- public:
-  std::uint32_t index() const { return 0; }
-  std::uint32_t size() const { return 1; }
-  Position position_among(bool flag) const { return {0, flag ? 1u : 0u, 0}; }
-  template <LaneValue T>
-  T prefix_sum(T, bool = true) const {
-    return T{0};
-  }
-  template <LaneValue T, class Op>
-  T reduce(T value, Op, bool active = true) const {
-    return active ? value : Op::template identity<T>();
-  }
-  template <LaneValue T>
-  T broadcast(T value, std::uint32_t) const {
-    return value;
-  }
-  void sync() const {}
-};
-
 template <class T>
 inline constexpr char kScratchKey = 0;
 
@@ -151,8 +130,9 @@ class GroupLane : public Lane {
     const std::uint32_t left = group_lanes() - first;
     return {*engine_, lane(), 1 + wave, first, left < wave_lanes_ ? left : wave_lanes_};
   }
-  cpu::LoneLane coalesced() const { return {}; }
-  /// Lanes with the same number run in lock step, or may: one of them cannot wait for another.
+  LoneLane coalesced() const { return {}; }
+  /// Lanes that one of them cannot wait for, since they run in lock step: here it is alone.
+  LoneLane lockstep() const { return {}; }
   std::uint32_t lockstep_unit() const { return lane(); }
 
   /// Scratchpad of the group: a zeroed T that all its lanes share.
@@ -178,6 +158,6 @@ class GroupLane : public Lane {
   std::uint32_t wave_lanes_;
 };
 
-static_assert(LaneGroup<cpu::MeetingView> && LaneGroup<cpu::LoneLane>);
+static_assert(LaneGroup<cpu::MeetingView> && LaneGroup<LoneLane>);
 
 }  // namespace esker

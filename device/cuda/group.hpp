@@ -12,6 +12,7 @@ namespace cuda_backend {
 struct Hardware {
   using Mask = std::uint32_t;
   static constexpr std::uint32_t kWaveLanes = 32;
+  static constexpr bool kLockStep = false;
   static constexpr Mask kAllLanes = 0xffffffffu;
 
   __device__ static std::uint32_t lane_in_wave() {

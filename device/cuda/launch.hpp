@@ -17,4 +17,19 @@ std::string launch(const LaunchShape& shape, cudaStream_t stream, const Body& bo
   return gpu::launch(shape, stream, body, last_error);
 }
 
+/// Groups of this kernel that the current device holds at a time.
+template <class Body>
+std::uint64_t resident_groups(std::uint32_t group_lanes) {
+  int device = 0;
+  int processors = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  return gpu::resident_groups<Body>(
+      group_lanes, static_cast<std::uint32_t>(processors), [](auto kernel, std::uint32_t lanes) {
+        int blocks = 0;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(lanes), 0);
+        return static_cast<std::uint32_t>(blocks);
+      });
+}
+
 }  // namespace esker::cuda_backend

@@ -222,7 +222,8 @@ class BasicAutoGroup {
   }
 
   template <class Crew, class S>
-  ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink, std::uint32_t duty) {
+  ESKER_NOINLINE ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink,
+                                       std::uint32_t duty) {
     const bool leads = mine.index + 1 == mine.total;
     Stage& stage = shared_.stages[duty];
     crew.sync();  // what the leader acquired, the crew may use

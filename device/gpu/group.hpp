@@ -180,8 +180,18 @@ class BasicGroupLane : public Lane {
     using Mask = typename Hardware::Mask;
     return gpu::Wave<Hardware>(left < Hardware::kWaveLanes ? (Mask{1} << left) - 1 : Hardware::kAllLanes);
   }
-  /// Lanes with the same number run in lock step, or may: one of them cannot wait for another.
-  __device__ std::uint32_t lockstep_unit() const { return lane() / Hardware::kWaveLanes; }
+  /// Lanes that one of them cannot wait for, since they run in lock step: those of its unit that are
+  /// converged, or, where the hardware schedules lanes independently, the lane alone.
+  __device__ auto lockstep() const {
+    if constexpr (Hardware::kLockStep) {
+      return coalesced();
+    } else {
+      return LoneLane{};
+    }
+  }
+  __device__ std::uint32_t lockstep_unit() const {
+    return Hardware::kLockStep ? lane() / Hardware::kWaveLanes : lane();
+  }
   __device__ gpu::Wave<Hardware> coalesced() const { return gpu::Wave<Hardware>(Hardware::converged()); }
 
   template <class T>

@@ -30,7 +30,8 @@ __global__ void run_lanes([[maybe_unused]] LaunchShape shape, [[maybe_unused]] B
 /// back end's: what its runtime says of the launch, or "".
 template <class Stream, class Body>
 std::string launch(const LaunchShape& shape, Stream stream, const Body& body, std::string (*last_error)()) {
-  static_assert(std::is_trivially_copyable_v<Body>, "it travels as a kernel argument");
+  // It travels as a kernel argument. A lambda for both sides is not trivially copyable, and may all the same.
+  static_assert(std::is_copy_constructible_v<Body>);
   if (shape.lanes == 0) return "";
   if (shape.group_lanes == 0 || shape.group_lanes > 1024 || shape.groups() > 0x7fffffffu) {
     return "launch of " + std::to_string(shape.lanes) + " lanes in groups of " +
@@ -43,6 +44,14 @@ std::string launch(const LaunchShape& shape, Stream stream, const Body& body, st
   if (error.empty()) return "";
   return "launch of " + std::to_string(shape.groups()) + " groups of " + std::to_string(shape.group_lanes) +
          " lanes: " + error;
+}
+
+/// Groups of `group_lanes` lanes of this kernel that the current device holds at a time, by what
+/// the back end says of one processor; at least 1.
+template <class Body, class BlocksAProcessor>
+std::uint64_t resident_groups(std::uint32_t group_lanes, std::uint32_t processors, BlocksAProcessor blocks) {
+  const std::uint64_t all = std::uint64_t{processors} * blocks(run_lanes<Body>, group_lanes);
+  return all == 0 ? 1 : all;
 }
 
 }  // namespace esker::gpu

@@ -17,4 +17,19 @@ std::string launch(const LaunchShape& shape, hipStream_t stream, const Body& bod
   return gpu::launch(shape, stream, body, last_error);
 }
 
+/// Groups of this kernel that the current device holds at a time.
+template <class Body>
+std::uint64_t resident_groups(std::uint32_t group_lanes) {
+  int device = 0;
+  int processors = 0;
+  (void)hipGetDevice(&device);
+  (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
+  return gpu::resident_groups<Body>(
+      group_lanes, static_cast<std::uint32_t>(processors), [](auto kernel, std::uint32_t lanes) {
+        int blocks = 0;
+        (void)hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(lanes), 0);
+        return static_cast<std::uint32_t>(blocks);
+      });
+}
+
 }  // namespace esker::hip_backend

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/group.hpp>
 #include <esker/device/gpu/heap_update.hpp>
 #include <esker/device/gpu/module.hpp>
+#include <esker/device/group.hpp>
 #include <esker/net/gpu/share.hpp>
 
 #if defined(ESKER_ON_GPU)
@@ -197,13 +197,9 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, Crew& crew, const
   std::uint32_t applied = 0;
   for (std::uint32_t b = 0; b < batch; ++b) {
     const auto& header = queue.header(head + b);
-    const Messages messages{Command::from_word(header.command),
-                            header.words,
-                            header.count,
-                            queue.columns(header.words),
-                            queue.row(head + b, header.words, 0),
-                            nullptr,
-                            share.pe_of[link]};
+    const Messages messages{
+        Command::from_word(header.command),   header.words, header.count,     queue.columns(header.words),
+        queue.row(head + b, header.words, 0), nullptr,      share.pe_of[link]};
     apply_messages(share, messages, mine);
     applied += messages.count;
   }
@@ -259,18 +255,18 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, Crew& crew, const P
 /// Looks at a few places where messages may have arrived, from `start` on, and applies what it finds, up
 /// to about `most` messages. Collective over a crew. Waits for nobody.
 template <class Crew>
-ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Crew& crew, const Position& mine,
-                                  std::uint32_t start, std::uint32_t looks, std::uint32_t most) {
+ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Crew& crew, const Position& mine,
+                                                 std::uint32_t start, std::uint32_t looks,
+                                                 std::uint32_t most) {
   std::uint32_t applied = 0;
   const std::uint32_t frames = share.frames == nullptr ? 0 : kFrames;
   const std::uint32_t places = share.links * kChannels + frames;
   if (places == 0) return 0;
   for (std::uint32_t look = 0; look < looks && applied < most; ++look) {
     const std::uint32_t place = (start + look) % places;
-    applied += place < frames
-                   ? apply_chunk(share, crew, mine, place)
-                   : apply_channel(share, crew, mine, (place - frames) % share.links,
-                                   (place - frames) / share.links);
+    applied += place < frames ? apply_chunk(share, crew, mine, place)
+                              : apply_channel(share, crew, mine, (place - frames) % share.links,
+                                              (place - frames) / share.links);
   }
   return applied;
 }

@@ -15,8 +15,8 @@ namespace esker::gpu {
 /// What binning a stage takes beside it, in scratchpad.
 struct BinScratch {
   GroupAtomic<std::uint32_t> counts[kBins];
-  std::uint32_t first[kBins];   // of each bin in `order`
-  std::uint64_t ticket[kBins];  // of the ring, or the host queue, that takes the bin
+  std::uint32_t first[kBins];        // of each bin in `order`
+  std::uint64_t ticket[kBins];       // of the ring, or the host queue, that takes the bin
   std::uint16_t place[kStageWords];  // rank in its bin << 5 | bin
   std::uint16_t order[kStageWords];  // messages by bin
 };
@@ -29,8 +29,8 @@ inline constexpr std::uint64_t kSent = ~std::uint64_t{0};  // in place of a tick
 /// One step of waiting for room: applies what has arrived; when there is nothing, gives way. Collective
 /// over the crew.
 template <class Crew>
-ESKER_HD void wait_step(const DeviceShare& share, GroupLane& lane, Crew& crew, const Position& mine,
-                        std::uint32_t& looks) {
+ESKER_NOINLINE ESKER_HD void wait_step(const DeviceShare& share, GroupLane& lane, Crew& crew,
+                                       const Position& mine, std::uint32_t& looks) {
   const auto start = static_cast<std::uint32_t>(lane.group_id()) + 7 * looks;
   if (apply_some(share, crew, mine, start, 4, kStageWords) == 0) {
     lane.yield();
@@ -65,8 +65,9 @@ ESKER_HD inline void write_bin(const PackageQueue& queue, std::uint64_t ticket, 
 /// Progress. Waits for slots alone, and applies arrivals meanwhile: two GPUs full of lanes that wait for
 /// each other's rings empty them.
 template <class Crew>
-ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, Crew& crew, const Position& mine,
-                      const StagedPackage& package, BinScratch& scratch) {
+ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, Crew& crew,
+                                     const Position& mine, const StagedPackage& package,
+                                     BinScratch& scratch) {
   const std::uint32_t step = mine.total;
   const auto channel = static_cast<std::uint32_t>(lane.group_id() % kChannels);
   const std::uint32_t width = package.words_a_message;
@@ -95,8 +96,8 @@ ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, Crew& crew, con
 
   const std::uint32_t here = scratch.counts[kSelf].load_relaxed();
   if (here > 0) {
-    const Messages own{Command::from_word(package.command), width,         here, package.stride,
-                       package.words, scratch.order + scratch.first[kSelf], share.pe};
+    const Messages own{Command::from_word(package.command),  width,   here, package.stride, package.words,
+                       scratch.order + scratch.first[kSelf], share.pe};
     apply_messages(share, own, mine);
   }
 

@@ -68,7 +68,8 @@ class Engine final : public DeviceEngine {
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
     for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
-    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_}) (void)ESKER_GPU(StreamDestroy)(stream);
+    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_})
+      (void)ESKER_GPU(StreamDestroy)(stream);
   }
 
   std::string name() const override { return name_; }
@@ -115,7 +116,8 @@ class Engine final : public DeviceEngine {
   std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) override {
     use_device();
     std::vector<std::uint8_t> bins(settings_.n_pes, static_cast<std::uint8_t>(kNetwork));
-    if (!settings_.projecting && settings_.heap_on_device) bins[settings_.pe] = static_cast<std::uint8_t>(kSelf);
+    if (!settings_.projecting && settings_.heap_on_device)
+      bins[settings_.pe] = static_cast<std::uint8_t>(kSelf);
     const auto offer_of = [&](std::uint32_t pe) {
       Offer offer;
       std::memcpy(&offer, offers[pe].words.data(), sizeof offer);
@@ -131,7 +133,8 @@ class Engine final : public DeviceEngine {
         const Offer peer = offer_of(pe);
         // Decided alike at both ends: rings stand in the order of PEs.
         if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
-        if (index_on_host(offers, pe) >= slots_in_inbox() || index_on_host(offers, settings_.pe) >= slots_in_inbox()) {
+        if (index_on_host(offers, pe) >= slots_in_inbox() ||
+            index_on_host(offers, settings_.pe) >= slots_in_inbox()) {
           continue;
         }
         std::byte* const inbox = open_inbox(mine, peer, pe);
@@ -157,31 +160,30 @@ class Engine final : public DeviceEngine {
     use_device();
     if (!settings_.heap_on_device) return;  // the host applies
     if (entry.device == nullptr) {
-      throw Error(Error::Kind::kHandler,
-                  fmt::format("register_handler '{}': the heap is on a GPU, and this source was not compiled for it; "
-                              "compile it with the device's compiler, or use --heap host",
-                              entry.name));
+      throw Error(
+          Error::Kind::kHandler,
+          fmt::format("register_handler '{}': the heap is on a GPU, and this source was not compiled for it; "
+                      "compile it with the device's compiler, or use --heap host",
+                      entry.name));
     }
     if (!handlers_) {
       handlers_ = DeviceMemory(kMaxHandlersOnDevice * sizeof(DeviceHandler), "the table of handlers");
-      handler_slots_ = DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
-                                    "what handlers send");
+      handler_slots_ =
+          DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes), "what handlers send");
       handler_counters_ = DeviceMemory(2 * sizeof(PackageQueue::Counter), "counters");
       granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
       share_.handlers = handlers_.as<DeviceHandler>();
       share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
       auto* const counters = handler_counters_.as<PackageQueue::Counter>();
-      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(), kHandlerSlots,
-                                          kHandlerSlotBytes);
+      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(),
+                                          kHandlerSlots, kHandlerSlotBytes);
     }
-    DeviceMemory function(std::max<std::uint32_t>(1, entry.device->function_bytes), "a handler");
-    require(ESKER_GPU(Memcpy)(function.as<void>(), entry.device->function, entry.device->function_bytes,
-                              ESKER_GPU(MemcpyDefault)),
-            "copying a handler");
-    DeviceHandler known{nullptr, function.as<void>(), 0, entry.target_bytes, entry.target_alignment};
+    DeviceMemory function(HandlerOnDevice::kMaxFunctionBytes, "a handler");
+    const DeviceHandler known{nullptr, nullptr, 0, entry.target_bytes, entry.target_alignment};
     DeviceHandler* const at = handlers_.as<DeviceHandler>() + (index - 1);
     require(ESKER_GPU(Memcpy)(at, &known, sizeof known, ESKER_GPU(MemcpyDefault)), "copying a handler");
-    const std::string error = entry.device->publish(at, user_stream_);
+    const std::string error =
+        entry.device->publish(entry.device->function, at, function.as<void>(), user_stream_);
     if (!error.empty()) throw Error(Error::Kind::kDevice, "publishing a handler: " + error);
     wait_for_user_stream("publishing a handler");
     functions_.push_back(std::move(function));
@@ -199,7 +201,8 @@ class Engine final : public DeviceEngine {
     kernel_.store(kernel, std::memory_order_relaxed);
   }
   void end_launch(const std::string& error) override {
-    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("kernel '{}': {}", kernel_name(), error));
+    if (!error.empty())
+      throw Error(Error::Kind::kDevice, fmt::format("kernel '{}': {}", kernel_name(), error));
   }
 
   bool was_running() override {
@@ -210,7 +213,8 @@ class Engine final : public DeviceEngine {
       return true;
     }
     if (error != ESKER_GPU(Success)) {
-      throw Error(Error::Kind::kDevice, fmt::format("kernel '{}' failed on {}: {}", kernel_name(), name_, text_of(error)));
+      throw Error(Error::Kind::kDevice,
+                  fmt::format("kernel '{}' failed on {}: {}", kernel_name(), name_, text_of(error)));
     }
     return false;
   }
@@ -247,7 +251,8 @@ class Engine final : public DeviceEngine {
     bool moved = false;
     for (std::uint32_t f = 0; frames_out_ > 0 && f < kFrames; ++f) {
       FrameInFlight& frame = frame_of_[f];
-      if (frame.job == nullptr || host().frame_done[f].load_acquire() != frame.generation) continue;  // [frame]
+      if (frame.job == nullptr || host().frame_done[f].load_acquire() != frame.generation)
+        continue;  // [frame]
       std::exchange(frame.job, nullptr)->left.store(0, std::memory_order_release);
       free_frames_.push_back(f);
       --frames_out_;
@@ -287,16 +292,33 @@ class Engine final : public DeviceEngine {
   std::uint32_t links() const override { return share_.links; }
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
   std::uint64_t sent_to(std::uint32_t link) const override { return snapshot_.totals.sent_to[link]; }
-  std::uint64_t applied_from(std::uint32_t link) const override { return snapshot_.totals.applied_from[link]; }
+  std::uint64_t applied_from(std::uint32_t link) const override {
+    return snapshot_.totals.applied_from[link];
+  }
   bool take_starving() override {
     if (host().starving.load_relaxed() == 0) return false;
     host().starving.store_relaxed(0);
     return true;
   }
   DeviceTraffic traffic() const override {
-    return {sent_.load(std::memory_order_relaxed),     local_.load(std::memory_order_relaxed),
-            applied_.load(std::memory_order_relaxed),  packages_.load(std::memory_order_relaxed),
-            bytes_.load(std::memory_order_relaxed),    by_handlers_.load(std::memory_order_relaxed)};
+    return {sent_.load(std::memory_order_relaxed),    local_.load(std::memory_order_relaxed),
+            applied_.load(std::memory_order_relaxed), packages_.load(std::memory_order_relaxed),
+            bytes_.load(std::memory_order_relaxed),   by_handlers_.load(std::memory_order_relaxed)};
+  }
+
+  std::string was_doing() const override {
+    const Totals& t = snapshot_.totals;
+    std::string text = fmt::format(
+        "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
+        "messages sent past "
+        "the host ({} to itself), {} applied, {} of handlers not sent on",
+        kernel_name(), pass_ended_, passes_started_, quiet_ ? "found nothing" : "moved something",
+        frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
+    for (std::uint32_t link = 0; link < share_.links; ++link) {
+      text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
+                          t.applied_from[link]);
+    }
+    return text;
   }
 
  private:
@@ -321,8 +343,8 @@ class Engine final : public DeviceEngine {
   void wait_for_user_stream(const char* what) {
     const ApiError error = ESKER_GPU(StreamSynchronize)(user_stream_);
     if (error != ESKER_GPU(Success)) {
-      throw Error(Error::Kind::kDevice, fmt::format("{}: kernel '{}' failed on {}: {}", what, kernel_name(), name_,
-                                                    text_of(error)));
+      throw Error(Error::Kind::kDevice, fmt::format("{}: kernel '{}' failed on {}: {}", what, kernel_name(),
+                                                    name_, text_of(error)));
     }
   }
 
@@ -337,7 +359,8 @@ class Engine final : public DeviceEngine {
     }
     constexpr std::uint64_t kUnit = std::uint64_t{2} << 20;
     heap_limit_ = (heap_limit_ + kUnit - 1) / kUnit * kUnit;
-    const std::string what = fmt::format("the symmetric heap (heap_bytes; {} MiB are free on {})", free >> 20, name_);
+    const std::string what =
+        fmt::format("the symmetric heap (heap_bytes; {} MiB are free on {})", free >> 20, name_);
     if (settings_.heap_on_device) {
       device_heap_ = DeviceMemory(heap_limit_, what, false);
       heap_base_ = device_heap_.as<std::byte>();
@@ -353,8 +376,9 @@ class Engine final : public DeviceEngine {
     queue_head_ = PinnedMemory(sizeof(PackageQueue::Counter), "a counter");
     queue_tail_ = DeviceMemory(sizeof(PackageQueue::Counter), "a counter");
     pinned_bytes_ += bytes;
-    share_.host_queue = PackageQueue(queue_tail_.as<PackageQueue::Counter>(), queue_head_.as<PackageQueue::Counter>(),
-                                     queue_slots_.as<std::byte>(), settings_.package_slots, settings_.package_bytes);
+    share_.host_queue =
+        PackageQueue(queue_tail_.as<PackageQueue::Counter>(), queue_head_.as<PackageQueue::Counter>(),
+                     queue_slots_.as<std::byte>(), settings_.package_slots, settings_.package_bytes);
   }
 
   void make_share() {
@@ -368,7 +392,8 @@ class Engine final : public DeviceEngine {
     share_.totals = totals_.as<Totals>();
     share_.host = host_words_.as<HostWords>();
     share_.trouble_taken = trouble_taken_.as<DeviceAtomic<std::uint32_t>>();
-    share_.pass_groups = reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
+    share_.pass_groups =
+        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
     share_.pass_moved = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
     if (settings_.heap_on_device) {
       slot_bytes_ = kChunkTableBytes + (settings_.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -408,8 +433,8 @@ class Engine final : public DeviceEngine {
   }
 
   std::byte* open_inbox(const Offer& mine, const Offer& peer, std::uint32_t pe) {
-    const std::string what = fmt::format("reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe,
-                                         settings_.pe);
+    const std::string what = fmt::format(
+        "reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe, settings_.pe);
     if (peer.process == mine.process) {
       if (peer.device != mine.device) {
         const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(static_cast<int>(peer.device), 0);
@@ -424,7 +449,9 @@ class Engine final : public DeviceEngine {
     return static_cast<std::byte*>(at);
   }
 
-  static std::size_t table_bytes(std::uint32_t chunks) { return std::max<std::size_t>(1, chunks) * sizeof(Chunk); }
+  static std::size_t table_bytes(std::uint32_t chunks) {
+    return std::max<std::size_t>(1, chunks) * sizeof(Chunk);
+  }
 
   /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
   std::uint32_t stage(const ApplyJob& job, std::byte* staged) const {
@@ -440,7 +467,8 @@ class Engine final : public DeviceEngine {
     wire::Run run;
     while (reader.next(run)) {
       for (std::uint32_t first = 0; first < run.count; first += chunk_messages) {
-        const auto at = static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - job.frame);
+        const auto at =
+            static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - job.frame);
         table[chunks++] = {run.command.word(),
                            run.words,
                            std::min(chunk_messages, run.count - first),
@@ -466,25 +494,29 @@ class Engine final : public DeviceEngine {
   void look_for_trouble() {
     if (host().trouble.load_acquire() == 0) return;  // [trouble]
     const HostWords::Report& r = host().report;
-    const std::string who =
-        r.is_handler != 0 ? std::string("in a handler")
-                          : fmt::format("by lane {} of group {} of kernel '{}'", r.lane, r.group, kernel_name());
+    const std::string who = r.is_handler != 0 ? std::string("in a handler")
+                                              : fmt::format("by lane {} of group {} of kernel '{}'", r.lane,
+                                                            r.group, kernel_name());
     switch (r.trouble) {
       case Trouble::kBadPe:
         misuse(fmt::format("{} {}: PE {} is not below {}", r.call, who, r.pe, settings_.n_pes));
       case Trouble::kBadTarget:
-        misuse(fmt::format("{} {}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
-                           r.call, who, r.bytes, static_cast<std::int64_t>(r.offset), share_.heap.bytes));
+        misuse(fmt::format(
+            "{} {}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes", r.call,
+            who, r.bytes, static_cast<std::int64_t>(r.offset), share_.heap.bytes));
       case Trouble::kHandlersOutrun:
-        throw Error(Error::Kind::kOutOfMemory,
-                    fmt::format("handlers have sent {} messages that nothing has sent on yet, and no more fit: each "
-                                "message makes more than one new one, faster than they are applied",
-                                r.offset));
+        throw Error(
+            Error::Kind::kOutOfMemory,
+            fmt::format("handlers have sent {} messages that nothing has sent on yet, and no more fit: each "
+                        "message makes more than one new one, faster than they are applied",
+                        r.offset));
       default:
-        throw Error(Error::Kind::kNetwork,
-                    fmt::format("a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned "
-                                "or outside (the heap's allocated part ends at {:#x})",
-                                r.pe, r.bytes, r.offset, share_.heap.bytes));
+        throw Error(
+            Error::Kind::kNetwork,
+            fmt::format(
+                "a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned "
+                "or outside (the heap's allocated part ends at {:#x})",
+                r.pe, r.bytes, r.offset, share_.heap.bytes));
     }
   }
 
@@ -510,7 +542,8 @@ class Engine final : public DeviceEngine {
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
   PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
-  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, frames_, turns_;
+  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, frames_,
+      turns_;
   DeviceMemory handlers_, handler_slots_, handler_counters_, granule_locks_;
   std::vector<DeviceMemory> functions_;
   std::vector<void*> opened_;  // peers' inboxes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <type_traits>
 
@@ -27,13 +28,18 @@ struct HandlerCall {
   }
 };
 
-/// Writes the address that only device code knows.
-template <class Call>
+/// Writes what only device code knows: the call's address. The function itself comes as a kernel argument,
+/// the one way in which a lambda reaches the device.
+template <class Call, class Function>
 struct PublishHandler {
   DeviceHandler* entry;
+  void* storage;
+  Function function;
   ESKER_HD void operator()(Lane) const {
 #if defined(ESKER_ON_GPU)
+    new (storage) Function(function);
     entry->call = &Call::call;
+    entry->function = storage;
     entry->unit = unit();
 #endif
   }
@@ -42,11 +48,14 @@ struct PublishHandler {
 /// `function` outlives the result.
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
-  static_assert(std::is_trivially_copyable_v<Function>, "it is copied to the device");
+  static_assert(sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes,
+                "what it captures is copied to the device");
   using Call = HandlerCall<Self, Target, Arguments, Function>;
-  return {sizeof(Function), &function,
-          [](DeviceHandler* entry, void* stream) {
-            return launch_on_device({1, 1, 32}, stream, PublishHandler<Call>{entry});
+  return {&function,
+          [](const void* code, DeviceHandler* entry, void* storage, void* stream) {
+            return launch_on_device(
+                {1, 1, 32}, stream,
+                PublishHandler<Call, Function>{entry, storage, *static_cast<const Function*>(code)});
           },
           &start_pass};
 }

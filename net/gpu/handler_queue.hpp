@@ -43,8 +43,8 @@ struct HandlerMessage {
 
 /// Takes up to one message a lane. Collective over the crew; waits for nobody. Returns how many.
 template <class Crew>
-ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew& crew, const Position& mine,
-                                             HandlerMessage& message) {
+ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew& crew,
+                                                            const Position& mine, HandlerMessage& message) {
   message.width = 0;
   PackageQueue queue = share.handler_queue;
   if (queue.slots() == 0) return 0;
@@ -62,7 +62,8 @@ ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew& cre
     const auto& header = queue.header(ticket);
     message.command = header.command;
     message.width = header.words;
-    for (std::uint32_t r = 0; r < message.width; ++r) message.words[r] = queue.row(ticket, message.width, r)[0];
+    for (std::uint32_t r = 0; r < message.width; ++r)
+      message.words[r] = queue.row(ticket, message.width, r)[0];
     queue.release(ticket);
   }
   return batch;

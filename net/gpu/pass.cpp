@@ -3,7 +3,8 @@
 
 namespace esker::gpu {
 
-std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream) {
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
+                             void* stream) {
   return start_pass(share, number, groups, stream);
 }
 

@@ -11,7 +11,8 @@
 namespace esker::gpu {
 
 /// Starts a pass on the stream: "", or what went wrong. The library's own, which has no handlers.
-std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream);
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
+                             void* stream);
 
 #if defined(ESKER_DEVICE_COMPILER)
 
@@ -42,9 +43,10 @@ struct Pass {
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
       std::uint64_t now = apply_some(share, crew, mine, wave * looks, looks, ~0u);
-      now += send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
-        grouping.send(lane, sink, command, width, words);
-      });
+      now +=
+          send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
+            grouping.send(lane, sink, command, width, words);
+          });
       crew.sync();
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
@@ -72,7 +74,7 @@ struct Pass {
 
 /// The same with the handlers of the source file that calls it; one of its own in each.
 static inline std::string start_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
-                              void* stream) {
+                                     void* stream) {
   const LaunchShape shape{std::uint64_t{groups} * Pass::kGroupLanes, Pass::kGroupLanes, 32};
   return launch_on_device(shape, stream, Pass{share, number});
 }

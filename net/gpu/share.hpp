@@ -14,13 +14,14 @@
 
 namespace esker::gpu {
 
-inline constexpr std::uint32_t kMaxLinks = 16;      // PEs whose GPUs this one reaches, itself excluded
-inline constexpr std::uint32_t kStageWords = 512;   // of a group's open package
-inline constexpr std::uint32_t kChannels = 16;      // queues a pair of PEs: lanes of different groups meet less
+inline constexpr std::uint32_t kMaxLinks = 16;     // PEs whose GPUs this one reaches, itself excluded
+inline constexpr std::uint32_t kStageWords = 512;  // of a group's open package
+inline constexpr std::uint32_t kChannels = 16;  // queues a pair of PEs: lanes of different groups meet less
 inline constexpr std::uint32_t kChannelSlots = 128;  // of kStageWords words each
-inline constexpr std::uint32_t kFrames = 64;        // frames of the network that are on the device at a time
+inline constexpr std::uint32_t kFrames = 64;         // frames of the network that are on the device at a time
 inline constexpr std::uint32_t kChunkMessages = 1024;  // of a frame, that one crew applies
-inline constexpr std::uint32_t kHandlerSlots = 1u << 18;  // messages that handlers have sent and nobody sent on
+inline constexpr std::uint32_t kHandlerSlots = 1u
+                                               << 18;  // messages that handlers have sent and nobody sent on
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
 
 /// Packages from one PE to another: channels whose slots stand with the receiver. The sender's view has
@@ -34,7 +35,8 @@ struct Ring {
   static constexpr std::size_t kBytes = kChannels * kChannelBytes;
 
   ESKER_HD PackageQueue channel(std::uint32_t c) const {
-    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, kChannelSlots, kPayloadBytes);
+    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, kChannelSlots,
+                        kPayloadBytes);
   }
 };
 
@@ -67,11 +69,11 @@ struct FrameTurn {
 
 /// Counters of the device, in its memory; they only grow.
 struct Totals {
-  std::uint64_t applied;     // messages applied here, by any path
-  std::uint64_t sent;        // messages that left lanes or handlers and do not pass the host queue
-  std::uint64_t local;       // of them, those to this PE
-  std::uint64_t packages;    // to peers
-  std::uint64_t bytes;       // in them
+  std::uint64_t applied;      // messages applied here, by any path
+  std::uint64_t sent;         // messages that left lanes or handlers and do not pass the host queue
+  std::uint64_t local;        // of them, those to this PE
+  std::uint64_t packages;     // to peers
+  std::uint64_t bytes;        // in them
   std::uint64_t by_handlers;  // messages that handlers have sent
   std::uint64_t sent_to[kMaxLinks];
   std::uint64_t applied_from[kMaxLinks];
@@ -129,12 +131,13 @@ struct DeviceHandler {
 
 /// What a source file that a device compiler compiles knows of a handler, made by register_handler().
 struct HandlerOnDevice {
-  std::uint32_t function_bytes;
-  const void* function;  // host copy
-  /// Starts a kernel that writes `call` and `unit` of `entry`; "" or what went wrong.
-  std::string (*publish)(DeviceHandler* entry, void* stream);
+  static constexpr std::size_t kMaxFunctionBytes = 256;
+  const void* function;  // on the host
+  /// Starts a kernel that copies the function to `storage` and fills in `entry`; "" or what went wrong.
+  std::string (*publish)(const void* function, DeviceHandler* entry, void* storage, void* stream);
   /// Starts a pass (net/gpu/pass.hpp) compiled there, which can call it.
-  std::string (*start_pass)(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream);
+  std::string (*start_pass)(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
+                            void* stream);
 };
 
 /// Everything that lanes need beside the host queue. In device memory; the host writes it while no
@@ -142,10 +145,10 @@ struct HandlerOnDevice {
 struct DeviceShare {
   HeapView heap;
   std::uint32_t pe;
-  std::uint32_t n_pes;           // destinations
+  std::uint32_t n_pes;  // destinations
   std::uint32_t links;
   std::uint32_t handlers_known;
-  const std::uint8_t* bin_of;    // for each destination: a link, kMaxLinks: this PE, kMaxLinks + 1: the network
+  const std::uint8_t* bin_of;  // for each destination: a link, kMaxLinks: this PE, kMaxLinks + 1: the network
   PackageQueue host_queue;
   std::uint32_t pe_of[kMaxLinks];
   Ring to[kMaxLinks];

@@ -21,7 +21,8 @@ class DeviceSink {
   ESKER_HD std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
     return share_->host_queue.row(ticket, words, r);
   }
-  ESKER_HD void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
+  ESKER_HD void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words,
+                        std::uint32_t count) {
     queue().publish(ticket, command, words, count);
   }
   template <class AnyLane>
