@@ -22,6 +22,7 @@ struct AggregatorSettings {
   std::uint32_t buffers;  // in each thread's pool, at least n_pes
   std::chrono::nanoseconds timeout;
   std::chrono::nanoseconds max_age;
+  Tracer* tracer = nullptr;
 };
 
 /// The aggregators of one PE: threads, each with its own node buffers, and whoever waits and helps.
@@ -65,7 +66,7 @@ class Aggregators {
 
  private:
   class One;
-  void run(One& one);
+  void run(One& one, std::uint32_t index);
   bool try_step(One& one);
 
   const AggregatorSettings settings_;

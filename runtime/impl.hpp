@@ -28,6 +28,7 @@
 #include <esker/runtime/lane_workers.hpp>
 #include <esker/runtime/network_owner.hpp>
 #include <esker/runtime/runtime.hpp>
+#include <esker/runtime/trace_file.hpp>
 
 namespace esker {
 
@@ -75,6 +76,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         pe_{owner_.transport().pe()},
         n_pes_{owner_.transport().n_pes()},
         transport_name_{owner_.transport().name()},
+        trace_{config_.trace, pe_, n_pes_, config_.package_slots},
         memory_{heap_limit(), config.huge_pages},
         queue_memory_{config.package_slots, config.package_bytes} {
     if (n_pes_ > kMaxPes || destinations() > kMaxPes) {
@@ -85,12 +87,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
     const NetworkSettings settings{
         destinations(),        config_.aggregators * buffers + 1024, config_.node_buffer_bytes,
-        config_.apply_helpers, config_.aggregation_timeout,          kGrownLimitBytes};
+        config_.apply_helpers, config_.aggregation_timeout,          kGrownLimitBytes,
+        trace_.tracer()};
     network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(),
                                          memory_.end(), failure_, bell_);
     aggregators_ = std::make_unique<Aggregators>(
         AggregatorSettings{config_.aggregators, pe_, destinations(), config_.node_buffer_bytes, buffers,
-                           config_.aggregation_timeout, config_.aggregation_max_age},
+                           config_.aggregation_timeout, config_.aggregation_max_age, trace_.tracer()},
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
     network_->set_published(&published_);
@@ -177,12 +180,17 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
       misuse("launch: a group and a wave have at least one lane");
     const Call call(*this, name);
+    Tracer* const tracer = trace_.tracer();
+    if (tracer != nullptr) name = tracer->keep(name);
+    TraceSpan span(tracer, TraceWhat::kLaunch, name);
+    if (span.is_on()) span.set_values({static_cast<std::uint32_t>(shape.groups()), 0, 0, 0});
     aggregators_->set_producing(true);
     struct Done {
       Aggregators& aggregators;
       ~Done() { aggregators.set_producing(false); }
     } const done{*aggregators_};
-    workers_->run(shape.groups(), function, [this] { return owner_.step_if_caller(); });
+    workers_->run(
+        shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);
     failure_.raise_if_set();
   }
 
@@ -365,6 +373,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return s;
   }
 
+  StageStatistics stage_statistics() const { return read_stages(network_->stages(), trace_.tracer()); }
+
   std::uint64_t declared_memory_bytes() const { return declared_bytes_; }
 
  private:
@@ -424,6 +434,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     context_.pe = pe_;
     context_.n_pes = destinations();
     context_.services = this;
+    context_.tracer = trace_.tracer();
     if (config_.pending_messages != 0) {
       // Two packages in flight and one being filled, on each worker.
       context_.most_columns = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
@@ -474,6 +485,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   /// progress; then naps. Throws what the runtime has failed with.
   template <class Ready>
   void wait(const char* what, Ready ready, bool from_lane) {
+    const TraceSpan span(trace_.tracer(), TraceWhat::kWait, what);
     Backoff backoff{kLongestNap};
     bool marked = false;
     while (!ready()) {
@@ -534,6 +546,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
   const std::string transport_name_;
+  TraceFile trace_;  // written at its end: after every thread's
   HeapMemory memory_;
   PackageMemory queue_memory_;
   DeviceContext context_;

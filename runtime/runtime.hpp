@@ -17,6 +17,7 @@
 #include <esker/runtime/config.hpp>
 #include <esker/runtime/group_item.hpp>
 #include <esker/runtime/shmem.hpp>
+#include <esker/runtime/stage_statistics.hpp>
 #include <esker/runtime/statistics.hpp>
 #include <esker/runtime/symmetric_heap.hpp>
 #include <esker/runtime/work_item.hpp>
@@ -128,6 +129,8 @@ class Runtime {
   /// Local. For kernels of one's own; takes no part in their launch.
   const DeviceContext& device_context() const noexcept;
   Statistics statistics() const;
+  /// Local. How long this PE's buffers took from stage to stage so far, and how full they were.
+  StageStatistics stage_statistics() const;
   /// Local. Bytes beyond the heap that this PE may come to use, by /proc and what its pools may still
   /// grow by.
   std::uint64_t declared_memory_bytes() const;

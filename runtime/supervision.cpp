@@ -39,6 +39,7 @@ void Runtime::Impl::look_around() {
     while (Clock::now() < until) {
       if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
+    trace_.write();
     owner_.transport().abort(kHangStatus);
   }
 }
@@ -50,6 +51,7 @@ void Runtime::Impl::check_for_hang() {
   if (!stuck_.check(steps, true)) return;
   report_hang("the network thread has not moved");
   std::this_thread::sleep_for(kReportsTravel);  // the peers have seen nothing move either, and report
+  trace_.write();
   std::_Exit(kHangStatus);  // only that thread may call MPI; the launcher ends the other PEs
 }
 
