@@ -39,7 +39,6 @@ void Runtime::Impl::look_around() {
     while (Clock::now() < until) {
       if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
-    trace_.write();
     owner_.transport().abort(kHangStatus);
   }
 }
@@ -51,7 +50,6 @@ void Runtime::Impl::check_for_hang() {
   if (!stuck_.check(steps, true)) return;
   report_hang("the network thread has not moved");
   std::this_thread::sleep_for(kReportsTravel);  // the peers have seen nothing move either, and report
-  trace_.write();
   std::_Exit(kHangStatus);  // only that thread may call MPI; the launcher ends the other PEs
 }
 
@@ -97,6 +95,7 @@ void Runtime::Impl::report_hang(const std::string& headline) {
                     fmt::format("{} for {} s (ESKER_HANG_SECONDS; 0 turns this off) and the job ends",
                                 headline, config_.hang_seconds),
                     config_.hang_file);
+  trace_.write();  // what follows ends the process
 }
 
 void Runtime::Impl::join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) {
