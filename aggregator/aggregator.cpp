@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t kPackagesAStep = 16;
 constexpr std::chrono::microseconds kLongestNap{1000};
+constexpr std::chrono::microseconds kLongestNapBesideADevice{100};
 
 std::chrono::nanoseconds read_clock(clockid_t clock) {
   timespec now{};
@@ -54,7 +55,8 @@ void Aggregators::stop() {
 
 void Aggregators::run(One& one, std::uint32_t index) {
   if (settings_.tracer != nullptr) settings_.tracer->name_thread("aggregator " + std::to_string(index));
-  Backoff backoff{kLongestNap};
+  // Nobody rings for a device's packages.
+  Backoff backoff{settings_.producers_on_device ? kLongestNapBesideADevice : kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (try_step(one)) {
       backoff.reset();
@@ -65,7 +67,7 @@ void Aggregators::run(One& one, std::uint32_t index) {
         return stopping_.load(std::memory_order_acquire) ||
                (one.was_blocked.load(std::memory_order_relaxed)
                     ? one.pool.had_one()
-                    : queue_.was_occupied() >= queue_.slots() / 2 ||
+                    : was_occupied() >= queue_.slots() / 2 ||
                           one.seen_epoch.load(std::memory_order_relaxed) !=
                               epoch_.load(std::memory_order_relaxed));
       });
@@ -118,7 +120,7 @@ bool Aggregators::try_step(One& one) {
     moved |= !one.buffers.empty();
     one.buffers.close_all();
     // Packages stand in the queue that were published behind one that is not: they are the flush's too.
-    if (queue_.was_occupied() == 0) {
+    if (was_occupied() == 0) {
       one.flushed.store(epoch, std::memory_order_release);  // [flush]
       moved = true;
     }
@@ -132,7 +134,7 @@ bool Aggregators::try_step(One& one) {
       moved |= one.buffers.close_stale(clock, settings_.timeout, settings_.max_age);
     }
   }
-  if (settings_.tracer != nullptr && moved) {
+  if (settings_.tracer != nullptr && moved && !settings_.producers_on_device) {
     settings_.tracer->add_counter(TraceWhat::kOccupied, static_cast<std::uint32_t>(queue_.was_occupied()));
   }
   one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);

@@ -22,6 +22,7 @@ struct AggregatorSettings {
   std::uint32_t buffers;  // in each thread's pool, at least n_pes
   std::chrono::nanoseconds timeout;
   std::chrono::nanoseconds max_age;
+  bool producers_on_device = false;  // their side of the queue is out of the host's sight
   Tracer* tracer = nullptr;
 };
 
@@ -60,12 +61,18 @@ class Aggregators {
 
   std::uint64_t packages() const { return packages_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
+  /// The counter behind messages(): where lanes run on a device, what they have published by now is known
+  /// only as far as it has been repacked.
+  const std::atomic<std::uint64_t>& messages_counter() const { return messages_; }
   /// Racy, for reports: node buffers that hold messages, and whether a package waits for a buffer.
   std::uint32_t was_open() const;
   bool was_blocked() const;
 
  private:
   class One;
+  /// Packages that are published, or about to be. Producers on a device have none under way when a flush is
+  /// asked for: their kernels have ended.
+  std::uint64_t was_occupied() const { return settings_.producers_on_device ? 0 : queue_.was_occupied(); }
   void run(One& one, std::uint32_t index);
   bool try_step(One& one);
 

@@ -83,6 +83,9 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
     case Kind::kQuietRequest:
     case Kind::kQuietReply:
     case Kind::kHangReport:
+    case Kind::kDrainRequest:
+    case Kind::kDirectQuietRequest:
+    case Kind::kDirectQuietReply:
     case Kind::kFailure:
       if (header.runs != 0 || header.messages != 0 ||
           frame.size() - sizeof(FrameHeader) != header.text_bytes) {

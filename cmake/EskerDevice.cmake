@@ -41,6 +41,8 @@ function(esker_device_sources target)
       set_property(SOURCE ${wrapper}.cu PROPERTY OBJECT_DEPENDS ${file})
       target_sources(${target} PRIVATE ${wrapper}.cu)
       target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags}>")
+      # fmt 9 takes nvcc for a compiler without constexpr functions.
+      target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
     else()
       set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")

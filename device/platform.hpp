@@ -17,12 +17,25 @@
 #define ESKER_ON_CPU 1
 #endif
 
+#if !defined(ESKER_ON_CPU)
+#define ESKER_ON_GPU 1
+#endif
+
+// A source that a device compiler compiles may launch kernels on the GPU.
 #if defined(__CUDACC__) || defined(__HIPCC__)
+#define ESKER_DEVICE_COMPILER 1
 #define ESKER_HD __host__ __device__
 #define ESKER_LAMBDA __host__ __device__
 #else
 #define ESKER_HD
 #define ESKER_LAMBDA
+#endif
+
+// A device function that is called where kernels are large already.
+#if defined(ESKER_ON_CUDA)
+#define ESKER_NOINLINE __noinline__
+#else
+#define ESKER_NOINLINE __attribute__((noinline))
 #endif
 
 namespace esker {

@@ -11,7 +11,7 @@ namespace esker {
 
 /// Unit of ownership on the heap: everything in one granule is applied by one thread, one message at a
 /// time. A handler owns the granule of its target.
-inline constexpr std::uint64_t kGranuleBytes = 4096;
+inline constexpr std::uint64_t kGranuleBytes = HandlerContext::kGranuleBytes;
 
 /// Applies messages whose granule belongs to slice `slice` of `slices`.
 ///

@@ -15,6 +15,11 @@
 
 namespace esker {
 
+namespace gpu {
+struct DeviceShare;
+struct HandlerOnDevice;
+}  // namespace gpu
+
 /// A PE's part of the symmetric heap, as messages see it: offsets below `bytes` have memory.
 struct HeapView {
   std::byte* base = nullptr;
@@ -27,22 +32,45 @@ struct HeapView {
 ///           network has not yet taken waits in memory (docs/contracts/progress.md).
 class HandlerContext {
  public:
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{outbox} {}
+  /// Everything in one granule of the heap is handled one message at a time.
+  static constexpr std::uint64_t kGranuleBytes = 4096;
 
-  std::uint32_t pe() const { return pe_; }
-  std::uint32_t n_pes() const { return n_pes_; }
+  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
+      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{&outbox} {}
+
+  ESKER_HD std::uint32_t pe() const { return pe_; }
+  ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
   /// The PE whose message is being handled.
-  std::uint32_t source() const { return source_; }
+  ESKER_HD std::uint32_t source() const { return source_; }
 
   // For shmem.hpp and Runtime::register_handler().
-  std::uint16_t handler() const { return handler_; }
-  HeapView heap() const { return heap_; }
-  Caller caller() const { return {true, 0, 0}; }
+  ESKER_HD std::uint16_t handler() const { return handler_; }
+  ESKER_HD HeapView heap() const { return heap_; }
+  ESKER_HD Caller caller() const { return {true, 0, 0}; }
+#if defined(ESKER_ON_GPU)
+  ESKER_HD HandlerContext(const gpu::DeviceShare& share, std::uint32_t source, std::uint16_t handler);
+  ESKER_HD const gpu::DeviceShare* share() const { return share_; }
+  template <std::uint32_t Words>
+  ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
+    post_words(command, Words, words);
+  }
+
+ private:
+  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
+
+  HeapView heap_;
+  std::uint32_t pe_;
+  std::uint32_t n_pes_;
+  std::uint32_t source_ = 0;
+  std::uint16_t handler_ = 0;
+  const gpu::DeviceShare* share_ = nullptr;
+  NodeBuffers* outbox_ = nullptr;
+};
+#else
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     ++sent_;
-    outbox_.append({command.word(), Words, 1, 1, words}, 0);
+    outbox_->append({command.word(), Words, 1, 1, words}, 0);
   }
 
   // For the applier.
@@ -56,9 +84,10 @@ class HandlerContext {
   std::uint32_t n_pes_;
   std::uint32_t source_ = 0;
   std::uint16_t handler_ = 0;  // the one that runs
-  NodeBuffers& outbox_;
+  NodeBuffers* outbox_;
   std::uint64_t sent_ = 0;
 };
+#endif
 
 /// The handlers of this PE; index i + 1 stands in the command.
 ///
@@ -74,6 +103,7 @@ class HandlerTable final : public wire::HandlerWords {
     std::uint32_t target_bytes;
     std::uint32_t target_alignment;
     std::function<void(HandlerContext&, void* target, const void* arguments)> call;
+    const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
   };
 
   HandlerTable() { entries_.reserve(kMaxHandlers); }

@@ -49,6 +49,8 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
       applied_from_(transport.n_pes()),
       quiet_wanted_(transport.n_pes()),
       quiet_known_(transport.n_pes()),
+      direct_wanted_(transport.n_pes()),
+      direct_known_(transport.n_pes()),
       inline_worker_{applier_settings(settings, transport), handlers, 0, 1, *this},
       helpers_{settings.apply_helpers,
                applier_settings(settings, transport),
@@ -113,7 +115,10 @@ void Network::fail(const Error& error) {
   bell_.ring();
 }
 
-std::uint64_t Network::applied() const { return inline_worker_.applier().applied() + helpers_.applied(); }
+std::uint64_t Network::applied() const {
+  if (device_applies_) return device_->traffic().applied;
+  return inline_worker_.applier().applied() + helpers_.applied();
+}
 std::uint64_t Network::sent_by_handlers() const {
   return inline_worker_.applier().sent_by_handlers() + helpers_.sent_by_handlers();
 }
@@ -133,6 +138,7 @@ bool Network::progress() {
     moved |= collect_sent();
     moved |= receive();
     moved |= apply_some();
+    if (device_ != nullptr && !failure_.is_set()) moved |= step_device();
     moved |= answer_quiet();
     const bool flushing = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
     if (!moved) moved |= inline_worker_.close_outbox(flushing);
@@ -284,7 +290,7 @@ bool Network::apply_some() {
   }
   for (const auto& job : jobs_) {
     if (job->handed_out) continue;
-    job->handed_out = helpers_.try_submit(job->job);
+    job->handed_out = device_applies_ ? device_->try_submit(job->job) : helpers_.try_submit(job->job);
     if (!job->handed_out) break;  // in order
     moved = true;
   }
@@ -298,10 +304,40 @@ bool Network::apply_some() {
   return moved;
 }
 
+bool Network::step_device() {
+  if (device_->take_starving()) {
+    drain_wanted_ = true;
+    for (std::uint32_t link = 0; link < device_->links(); ++link) {
+      send_control(wire::Kind::kDrainRequest, device_->pe_of_link(link), 0);
+    }
+  }
+  bool wanted = drain_wanted_ || (active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather);
+  for (const std::uint64_t messages : direct_wanted_) wanted |= messages != 0;
+  const std::uint64_t started = device_->passes_started();
+  const bool moved = device_->step(wanted);
+  if (device_->passes_started() != started) drain_wanted_ = false;
+  return moved;
+}
+
+bool Network::settle_device(std::uint64_t& flush_epoch) {
+  if (device_ == nullptr || settling_.quiet) return true;
+  if (!settling_.ended) {
+    doing_.store("kernels on the GPU", std::memory_order_relaxed);
+    if (device_->was_running()) return false;
+    settling_.ended = true;
+    settling_.passes = device_->passes_started();
+  }
+  doing_.store("the GPU to apply what has arrived", std::memory_order_relaxed);
+  if (!device_->quiet_since(settling_.passes)) return false;
+  settling_.quiet = true;
+  flush_epoch = aggregators_->request_flush();
+  return true;
+}
+
 void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buffer* buffer,
                     const Frame& frame) {
   const std::uint64_t heap_bytes = heap_bytes_.load(std::memory_order_acquire);
-  if (helpers_.helpers() == 0) {
+  if (helpers_.helpers() == 0 && !device_applies_) {
     inline_worker_.apply(header, bytes, {heap_base_, heap_bytes});
     finish(header, buffer, frame);
     return;
@@ -317,7 +353,7 @@ void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buf
 
 void Network::finish(const wire::FrameHeader& header, Buffer* buffer, const Frame& frame) {
   applied_from_[header.source].add(header.sequence);
-  stages_.apply.record(steady_ns() - (buffer != nullptr ? buffer->journey.taken_ns : frame.taken_ns));
+  trace_applied(header, buffer != nullptr ? buffer->journey.taken_ns : frame.taken_ns);
   peers_[header.source].buffers_applied.fetch_add(1, std::memory_order_relaxed);
   if (buffer != nullptr) {
     departed_.fetch_add(buffer->messages, std::memory_order_release);
@@ -351,6 +387,15 @@ void Network::control(const wire::FrameHeader& header, const Frame& frame) {
       return;
     case wire::Kind::kQuietReply:
       quiet_known_[header.source] = std::max(quiet_known_[header.source], header.value);
+      return;
+    case wire::Kind::kDrainRequest:
+      drain_wanted_ = true;
+      return;
+    case wire::Kind::kDirectQuietRequest:
+      direct_wanted_[header.source] = std::max(direct_wanted_[header.source], header.value);
+      return;
+    case wire::Kind::kDirectQuietReply:
+      direct_known_[header.source] = std::max(direct_known_[header.source], header.value);
       return;
     case wire::Kind::kHangReport:
       if (on_hang_report_) on_hang_report_(header.source, header.value);
@@ -390,6 +435,13 @@ bool Network::answer_quiet() {
     quiet_wanted_[pe] = 0;
     moved = true;
   }
+  for (std::uint32_t link = 0; device_ != nullptr && link < device_->links(); ++link) {
+    std::uint64_t& wanted = direct_wanted_[device_->pe_of_link(link)];
+    if (wanted == 0 || device_->applied_from(link) < wanted) continue;
+    send_control(wire::Kind::kDirectQuietReply, device_->pe_of_link(link), device_->applied_from(link));
+    wanted = 0;
+    moved = true;
+  }
   return moved;
 }
 
@@ -417,7 +469,8 @@ bool Network::serve() {
     } else {
       helpers_.set_flushing(true);
       quiet_ = {};
-      barrier_step_ = BarrierStep::kFlush;
+      settling_ = {};
+      barrier_step_ = BarrierStep::kSettle;
       barrier_seen_equal_ = false;
       barrier_rounds_ = 0;
       next_round_ = {};
@@ -449,6 +502,7 @@ void Network::complete() {
 bool Network::serve_quiet() {
   const std::uint32_t me = transport_.pe();
   if (!quiet_.requested) {
+    if (!settle_device(active_->flush_epoch)) return false;
     if (!aggregators_->flushed(active_->flush_epoch)) return false;
     inline_worker_.close_outbox(true);
     while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
@@ -462,10 +516,20 @@ bool Network::serve_quiet() {
         send_control(wire::Kind::kQuietRequest, pe, quiet_.target[pe]);
       }
     }
+    for (std::uint32_t link = 0; device_ != nullptr && link < device_->links(); ++link) {
+      quiet_.direct_target.push_back(device_->sent_to(link));
+      const std::uint32_t pe = device_->pe_of_link(link);
+      if (direct_known_[pe] < quiet_.direct_target[link]) {
+        send_control(wire::Kind::kDirectQuietRequest, pe, quiet_.direct_target[link]);
+      }
+    }
     return true;
   }
   for (std::uint32_t pe = 0; pe < quiet_.target.size(); ++pe) {
     if ((pe == me ? applied_from_[pe].prefix : quiet_known_[pe]) < quiet_.target[pe]) return false;
+  }
+  for (std::uint32_t link = 0; link < quiet_.direct_target.size(); ++link) {
+    if (direct_known_[device_->pe_of_link(link)] < quiet_.direct_target[link]) return false;
   }
   complete();
   return true;
@@ -473,6 +537,10 @@ bool Network::serve_quiet() {
 
 bool Network::serve_barrier() {
   switch (barrier_step_) {
+    case BarrierStep::kSettle:
+      if (!settle_device(active_->flush_epoch)) return false;
+      barrier_step_ = BarrierStep::kFlush;
+      return true;
     case BarrierStep::kFlush:
       if (!aggregators_->flushed(active_->flush_epoch)) return false;
       barrier_step_ = BarrierStep::kDrain;
@@ -480,9 +548,16 @@ bool Network::serve_barrier() {
       return true;
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
+      if (device_ != nullptr &&
+          !device_->quiet_since(settling_.passes)) {  // local frames have arrived there since
+        settling_ = {};
+        barrier_step_ = BarrierStep::kSettle;
+        return true;
+      }
       // Applied is read before sent: a handler's sends are counted before its own message is.
       active_->mine.values[0] = applied();
       active_->mine.values[1] = published_->load(std::memory_order_acquire) + sent_by_handlers();
+      if (device_ != nullptr) active_->mine.values[1] += device_->traffic().sent;
       transport_.begin_gather(active_->mine);
       barrier_step_ = BarrierStep::kGather;
       doing_.store("termination detection: some PE is not idle or has not called it",
@@ -516,7 +591,8 @@ bool Network::serve_barrier() {
       barrier_seen_equal_ = equal;
       barrier_sums_[0] = applied_sum;
       barrier_sums_[1] = sent_sum;
-      barrier_step_ = BarrierStep::kDrain;
+      settling_ = {};
+      barrier_step_ = device_ != nullptr ? BarrierStep::kSettle : BarrierStep::kDrain;
       // Two rounds are the rule. More mean that handlers go on sending, or that something is lost.
       next_round_ = std::chrono::steady_clock::now() +
                     (barrier_rounds_ < 3 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});

@@ -15,6 +15,7 @@
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/aggregator/node_buffers.hpp>
 #include <esker/net/apply_pool.hpp>
+#include <esker/net/device_engine.hpp>
 #include <esker/net/failure.hpp>
 #include <esker/net/stages.hpp>
 #include <esker/net/transport.hpp>
@@ -76,6 +77,11 @@ class Network final : public BufferSink {
   Network& operator=(const Network&) = delete;
 
   void set_aggregators(Aggregators* aggregators) { aggregators_ = aggregators; }
+  /// Where the heap is on a GPU, or lanes run there. Before the owner's first step.
+  void set_device(DeviceEngine* device, bool applies) {
+    device_ = device;
+    device_applies_ = applies;
+  }
   /// Lanes' messages so far; part of termination detection.
   void set_published(const std::atomic<std::uint64_t>* published) { published_ = published; }
   void set_on_hang_report(OnHangReport call) { on_hang_report_ = std::move(call); }
@@ -131,11 +137,18 @@ class Network final : public BufferSink {
   };
   struct QuietState {
     std::uint32_t emptied = 0;  // helpers whose outbox has been empty since the call
+    bool settled = false;
     bool requested = false;
     std::vector<std::uint64_t> target;
-    std::uint32_t missing = 0;
+    std::vector<std::uint64_t> direct_target;  // by link
   };
-  enum class BarrierStep { kFlush, kDrain, kGather };
+  enum class BarrierStep { kSettle, kFlush, kDrain, kGather };
+  /// A call's wait for the device: its kernels, then a pass that finds nothing, then another flush.
+  struct Settling {
+    bool ended = false;  // the kernels
+    bool quiet = false;  // the pass
+    std::uint64_t passes = 0;
+  };
 
   bool take_submitted();
   void route(Buffer* buffer);
@@ -148,6 +161,9 @@ class Network final : public BufferSink {
   void control(const wire::FrameHeader& header, const Frame& frame);
   void send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
   bool answer_quiet();
+  bool step_device();
+  /// True once the device has settled and `flush_epoch` is one that was asked for since.
+  bool settle_device(std::uint64_t& flush_epoch);
   bool serve();
   bool serve_quiet();
   bool serve_barrier();
@@ -157,6 +173,7 @@ class Network final : public BufferSink {
   void trace_routed(Buffer& buffer, const wire::FrameHeader& header, bool local);
   void trace_shipped(const Buffer& buffer, TracePhase phase, std::int64_t at_ns);
   void trace_received(const wire::FrameHeader& header, std::int64_t taken_ns);
+  void trace_applied(const wire::FrameHeader& header, std::int64_t taken_ns);
   bool locally_idle() const;
   void fail(const Error& error);
 
@@ -168,6 +185,8 @@ class Network final : public BufferSink {
   Failure& failure_;
   Doorbell& user_bell_;
   Aggregators* aggregators_ = nullptr;
+  DeviceEngine* device_ = nullptr;
+  bool device_applies_ = false;
   const std::atomic<std::uint64_t>* published_ = nullptr;
   OnHangReport on_hang_report_;
   Doorbell bell_;
@@ -188,15 +207,19 @@ class Network final : public BufferSink {
   std::vector<void*> tokens_;
   std::vector<std::uint64_t> last_sequence_;  // of buffers to each PE
   std::vector<Sequence> applied_from_;
-  std::vector<std::uint64_t> quiet_wanted_;  // by each PE: 0, or up to where it wants to know
-  std::vector<std::uint64_t> quiet_known_;   // of mine, applied at each PE
-  std::uint32_t given_back_ = 0;             // since the aggregators were last woken
+  std::vector<std::uint64_t> quiet_wanted_;   // by each PE: 0, or up to where it wants to know
+  std::vector<std::uint64_t> quiet_known_;    // of mine, applied at each PE
+  std::vector<std::uint64_t> direct_wanted_;  // the same for what does not pass the host, in messages
+  std::vector<std::uint64_t> direct_known_;
+  bool drain_wanted_ = false;
+  Settling settling_;
+  std::uint32_t given_back_ = 0;  // since the aggregators were last woken
   std::atomic<bool> told_failure_{false};
   ApplyWorker inline_worker_;  // where there are no helpers
   ApplyPool helpers_;
   NetworkRequest* active_ = nullptr;
   QuietState quiet_;
-  BarrierStep barrier_step_ = BarrierStep::kFlush;
+  BarrierStep barrier_step_ = BarrierStep::kSettle;
   std::uint64_t barrier_sums_[2] = {0, 0};
   bool barrier_seen_equal_ = false;
   std::uint32_t barrier_rounds_ = 0;

@@ -69,8 +69,8 @@ class BasicPackageQueue {
   /// host on the other, no atomic crosses the bus. `storage` is zeroed, aligned to kLineBytes and
   /// storage_bytes(slots, payload_bytes) long; both sides reach it. `slots` is a power of two,
   /// `payload_bytes` a multiple of kLineBytes.
-  BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage, std::uint32_t slots,
-                    std::uint32_t payload_bytes)
+  ESKER_HD constexpr BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage,
+                                       std::uint32_t slots, std::uint32_t payload_bytes)
       : tail_{&tail->word},
         head_{&head->word},
         storage_{storage},
@@ -126,6 +126,16 @@ class BasicPackageQueue {
       }
     }
   }
+  /// Consumer that takes several at once: the oldest ticket that nobody has taken, and whether a ticket's
+  /// slot is full.
+  ESKER_HD std::uint64_t was_head() const { return head_->load_relaxed(); }
+  ESKER_HD bool was_full(std::uint64_t ticket) const {
+    return header(ticket).turn.load_acquire() == 2 * round(ticket) + 1;  // [fill]
+  }
+  /// Takes tickets first .. first + count - 1, all of which were full. False: another consumer was faster.
+  ESKER_HD bool try_take(std::uint64_t first, std::uint32_t count) {
+    return head_->compare_exchange_relaxed(first, first + count);
+  }
   ESKER_HD void release(std::uint64_t ticket) {
     header(ticket).turn.store_release(2 * round(ticket) + 2);  // [reuse]
   }
@@ -133,7 +143,7 @@ class BasicPackageQueue {
   ESKER_HD Header& header(std::uint64_t ticket) const { return *reinterpret_cast<Header*>(slot(ticket)); }
 
   /// Racy: tickets reserved and not yet taken by a consumer. For who reaches both counters.
-  std::uint64_t was_occupied() const {
+  ESKER_HD std::uint64_t was_occupied() const {
     const auto head = head_->load_relaxed();
     const auto tail = tail_->load_relaxed();
     return tail > head ? tail - head : 0;

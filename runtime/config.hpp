@@ -14,6 +14,8 @@ namespace esker {
 
 enum class DeviceKind { kAuto, kCpu, kCuda, kHip };
 enum class TransportKind { kAuto, kMpi, kLoopback };
+enum class HeapKind { kAuto, kDevice, kHost };
+enum class PeerMemory { kAuto, kOn, kOff };
 
 enum class StartupPrint { kQuiet, kSummary };
 
@@ -26,12 +28,17 @@ enum class StartupPrint { kQuiet, kSummary };
 struct Config {
   DeviceKind device = DeviceKind::kAuto;
   TransportKind transport = TransportKind::kAuto;
+  HeapKind heap = HeapKind::kAuto;
+  PeerMemory peer_memory = PeerMemory::kAuto;
   std::uint64_t heap_bytes = 0;  // 0: automatic
 
   std::uint32_t package_bytes = 8 * 1024;
   std::uint32_t package_slots = 128;
 
+  std::uint32_t device_package_slots = 2048;
+
   std::uint32_t aggregators = 1;
+  std::uint32_t device_aggregators = 4;
   std::uint32_t apply_helpers = 0;
   std::uint32_t node_buffer_bytes = 64 * 1024;
   std::uint32_t buffers_per_destination = 3;

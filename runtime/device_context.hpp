@@ -10,6 +10,7 @@
 #include <esker/aggregator/trace.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/net/gpu/sink.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
 
@@ -46,9 +47,12 @@ struct DeviceContext {
   std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
   std::uint32_t most_columns = 0;  // messages a package may hold; 0: as many as fit
   PackageQueue queue;
-  ProducerServices* services = nullptr;  // host only
-  Tracer* tracer = nullptr;              // host only; null: off
+  ProducerServices* services = nullptr;            // host only
+  const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
+  Tracer* tracer = nullptr;                        // host only; null: off
 };
+
+#if defined(ESKER_ON_CPU)
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
 class PackageSink {
@@ -170,5 +174,7 @@ class Outbox::Filling {
   Outbox* outbox_;
   Open open_;
 };
+
+#endif
 
 }  // namespace esker

@@ -83,7 +83,9 @@ HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
   if (huge_pages) madvise(base_, limit_, MADV_HUGEPAGE);  // without them it is only slower
 }
 
-HeapMemory::~HeapMemory() { munmap(mapping_, mapping_bytes_); }
+HeapMemory::~HeapMemory() {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
 
 std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes) const {
   if (bytes > limit_) return std::nullopt;
@@ -100,6 +102,18 @@ std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes) const {
 bool HeapMemory::take(std::uint64_t offset, std::uint64_t bytes) {
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), SymmetricHeap::kAlignment);
   const std::uint64_t end = offset + bytes;
+  if (clear_) {
+    clear_(offset, bytes);
+  } else if (!take_own(offset, end)) {
+    return false;
+  }
+  blocks_[offset] = bytes;
+  allocated_ += bytes;
+  end_.store(std::max(end_.load(std::memory_order_relaxed), end), std::memory_order_release);
+  return true;
+}
+
+bool HeapMemory::take_own(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t old_end = std::min(end, std::max(offset, touched_));
   std::memset(base_ + offset, 0, old_end - offset);
   if (end > old_end) {
@@ -112,9 +126,6 @@ bool HeapMemory::take(std::uint64_t offset, std::uint64_t bytes) {
     }
   }
   touched_ = std::max(touched_, end);
-  blocks_[offset] = bytes;
-  allocated_ += bytes;
-  end_.store(std::max(end_.load(std::memory_order_relaxed), end), std::memory_order_release);
   return true;
 }
 
@@ -124,7 +135,7 @@ bool HeapMemory::release(std::uint64_t offset) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = round_up(offset, page);
   const std::uint64_t last = (offset + block->second) / page * page;
-  if (last > first) madvise(base_ + first, last - first, MADV_DONTNEED);
+  if (last > first && !clear_) madvise(base_ + first, last - first, MADV_DONTNEED);
   allocated_ -= block->second;
   blocks_.erase(block);
   return true;

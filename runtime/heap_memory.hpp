@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace esker {
 
@@ -17,12 +19,18 @@ class HeapMemory {
  public:
   /// Error{kOutOfMemory} if the address space cannot be had.
   HeapMemory(std::uint64_t limit_bytes, bool huge_pages);
+  /// Over memory that somebody else owns, all of it at once; `clear(offset, bytes)` zeroes a part.
+  using Clear = std::function<void(std::uint64_t, std::uint64_t)>;
+  HeapMemory(std::byte* base, std::uint64_t limit_bytes, Clear clear)
+      : base_{base}, limit_{limit_bytes}, clear_{std::move(clear)} {}
   ~HeapMemory();
   HeapMemory(const HeapMemory&) = delete;
   HeapMemory& operator=(const HeapMemory&) = delete;
 
   std::byte* base() const { return base_; }
   std::uint64_t limit_bytes() const { return limit_; }
+  /// Before anything is taken: no more than `bytes`, so that the PEs agree.
+  void lower_limit(std::uint64_t bytes) { limit_ = bytes < limit_ ? bytes : limit_; }
   std::uint64_t allocated_bytes() const { return allocated_; }
   /// Messages may touch offsets below this. Read by the appliers.
   const std::atomic<std::uint64_t>& end() const { return end_; }
@@ -35,10 +43,13 @@ class HeapMemory {
   bool release(std::uint64_t offset);
 
  private:
+  bool take_own(std::uint64_t offset, std::uint64_t end);
+
   std::byte* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
   std::byte* base_ = nullptr;
   std::uint64_t limit_;
+  Clear clear_;  // empty: the memory is this object's
   std::uint64_t allocated_ = 0;
   std::uint64_t touched_ = 0;                      // below this, memory may hold old values
   std::map<std::uint64_t, std::uint64_t> blocks_;  // offset, bytes

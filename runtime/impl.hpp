@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
+#include <esker/net/device_engine.hpp>
 #include <esker/net/network.hpp>
 #include <esker/queue/package_memory.hpp>
 #include <esker/runtime/hang_watch.hpp>
@@ -77,8 +78,9 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         n_pes_{owner_.transport().n_pes()},
         transport_name_{owner_.transport().name()},
         trace_{config_.trace, pe_, n_pes_, config_.package_slots},
-        memory_{heap_limit(), config.huge_pages},
-        queue_memory_{config.package_slots, config.package_bytes} {
+        device_{open_device()},
+        memory_{make_heap()},
+        queue_memory_{device_ ? 1 : config.package_slots, config.package_bytes} {
     if (n_pes_ > kMaxPes || destinations() > kMaxPes) {
       throw Error(Error::Kind::kConfiguration, fmt::format("{} PEs: a message can name {}", n_pes_, kMaxPes));
     }
@@ -86,20 +88,22 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     make_context();
     const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
     const NetworkSettings settings{
-        destinations(),        config_.aggregators * buffers + 1024, config_.node_buffer_bytes,
-        config_.apply_helpers, config_.aggregation_timeout,          kGrownLimitBytes,
+        destinations(),        aggregators() * buffers + 1024, config_.node_buffer_bytes,
+        config_.apply_helpers, config_.aggregation_timeout,    kGrownLimitBytes,
         trace_.tracer()};
     network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(),
                                          memory_.end(), failure_, bell_);
+    network_->set_device(device_.get(), heap_on_device());
     aggregators_ = std::make_unique<Aggregators>(
-        AggregatorSettings{config_.aggregators, pe_, destinations(), config_.node_buffer_bytes, buffers,
-                           config_.aggregation_timeout, config_.aggregation_max_age, trace_.tracer()},
+        AggregatorSettings{aggregators(), pe_, destinations(), config_.node_buffer_bytes, buffers,
+                           config_.aggregation_timeout, config_.aggregation_max_age, device_ != nullptr,
+                           trace_.tracer()},
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
-    network_->set_published(&published_);
+    network_->set_published(device_ ? &aggregators_->messages_counter() : &published_);
     network_->set_on_hang_report(
         [this](std::uint32_t pe, std::uint64_t sent) { join_hang_report(pe, sent); });
-    pool_bytes_ = std::uint64_t{config_.aggregators} * buffers * config_.node_buffer_bytes;
+    pool_bytes_ = std::uint64_t{aggregators()} * buffers * config_.node_buffer_bytes;
     workers_ = std::make_unique<LaneWorkers>(lane_threads(), context_, fmt::format("PE {}", pe_));
     owner_.run(*network_, [this] { look_around(); });
     try {
@@ -175,6 +179,22 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return request_.all;
   }
 
+  bool runs_on_device() const { return device_ != nullptr; }
+  void* stream() const { return device_ ? device_->stream() : nullptr; }
+  std::string device_name() const { return device_ ? device_->name() : "cpu"; }
+  void* begin_launch(const char* name) {
+    failure_.raise_if_set();
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    Tracer* const tracer = trace_.tracer();
+    if (tracer != nullptr) launching_.emplace(tracer, TraceWhat::kLaunch, tracer->keep(name));
+    device_->begin_launch(name);
+    return device_->stream();
+  }
+  void end_launch(const std::string& error) {
+    launching_.reset();
+    device_->end_launch(error);
+  }
+
   void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
     failure_.raise_if_set();
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
@@ -210,6 +230,9 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
                       other[0] == blocks[0].values[0] ? "same name," : "another name,", other[1], other[2],
                       blocks[0].values[1], blocks[0].values[2]));
     }
+    const auto next = static_cast<std::uint32_t>(handler_count_) + 1;
+    if (device_ && next <= HandlerTable::kMaxHandlers) device_->add_handler(next, entry);
+    entry.device = nullptr;
     const std::uint32_t index = handlers_.add(std::move(entry));
     if (index > HandlerTable::kMaxHandlers) {
       throw Error(Error::Kind::kHandler, fmt::format("register_handler '{}': there are {} handlers already",
@@ -252,8 +275,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     // What would overflow is more than any heap has; every PE sees the same numbers and refuses alike.
     const bool countable = count <= memory_.limit_bytes() / element_bytes;
     const std::uint64_t bytes = countable ? count * element_bytes : 0;
-    const auto blocks =
-        gather(Collective::kAllocate, {count, element_bytes, available_host_bytes() / pes_on_host_, 0, 0, 0});
+    const std::uint64_t available = device_ ? memory_.limit_bytes() : available_host_bytes() / pes_on_host_;
+    const auto blocks = gather(Collective::kAllocate, {count, element_bytes, available, 0, 0, 0});
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const auto& other = blocks[pe].values;
       if (other[0] == blocks[0].values[0] && other[1] == blocks[0].values[1]) continue;
@@ -290,6 +313,14 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     }
     refresh_heap();
     return memory_.base() + *offset;
+  }
+
+  bool on_host() const override { return !heap_on_device(); }
+  void copy_out(void* to, const void* from, std::uint64_t bytes) override {
+    copy(to, from, from, bytes, "heap().read");
+  }
+  void copy_in(void* to, const void* from, std::uint64_t bytes) override {
+    copy(to, from, to, bytes, "heap().write");
   }
 
   void free_bytes(void* at) override {
@@ -361,14 +392,16 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   Statistics statistics() const {
     Statistics s;
-    s.messages_published = published_.load(std::memory_order_relaxed);
-    s.messages_by_handlers = network_->sent_by_handlers();
-    s.messages_local = network_->messages_local();
-    s.messages_remote = network_->messages_remote();
+    const DeviceTraffic direct = device_ ? device_->traffic() : DeviceTraffic{};
+    s.messages_by_handlers = network_->sent_by_handlers() + direct.by_handlers;
+    s.messages_published = device_ ? aggregators_->messages() + direct.sent - direct.by_handlers
+                                   : published_.load(std::memory_order_relaxed);
+    s.messages_local = network_->messages_local() + direct.local;
+    s.messages_remote = network_->messages_remote() + direct.sent - direct.local;
     s.messages_applied = network_->applied();
-    s.packages = aggregators_->packages();
-    s.buffers_sent = network_->buffers_shipped();
-    s.bytes_sent = network_->bytes_shipped();
+    s.packages = aggregators_->packages() + direct.packages;
+    s.buffers_sent = network_->buffers_shipped() + direct.packages;
+    s.bytes_sent = network_->bytes_shipped() + direct.bytes;
     s.handler_memory_peak_bytes = network_->grown_peak_bytes();
     return s;
   }
@@ -400,12 +433,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   static const Config& checked(const Config& config) {
     validate(config);
-    if (config.device != DeviceKind::kAuto && config.device != DeviceKind::kCpu) {
-      throw Error(
-          Error::Kind::kDevice,
-          "device: kernels compile for CUDA and HIP in this build, but the runtime launches them on the CPU "
-          "only; use --device cpu");
-    }
     return config;
   }
 
@@ -413,10 +440,27 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return config_.project_pes != 0 ? config_.project_pes : owner_.transport().n_pes();
   }
 
-  std::uint64_t heap_limit() {
-    pes_on_host_ = owner_.transport().pes_on_host();
-    if (config_.heap_bytes != 0) return config_.heap_bytes;
-    return total_host_bytes() / 2 / pes_on_host_;
+  std::unique_ptr<DeviceEngine> open_device();
+  HeapMemory make_heap();
+  void link_peers();
+  bool heap_on_device() const { return device_ && config_.heap != HeapKind::kHost; }
+  std::uint32_t aggregators() const { return device_ ? config_.device_aggregators : config_.aggregators; }
+
+  void copy(void* to, const void* from, const void* in_heap, std::uint64_t bytes, const char* call) {
+    failure_.raise_if_set();
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(in_heap) - memory_.base());
+    const std::uint64_t end = memory_.end().load(std::memory_order_relaxed);
+    if (offset > end || bytes > end - offset) {
+      misuse(fmt::format("{}: {} bytes at heap offset {} are outside the symmetric heap of {} bytes", call, bytes,
+                         static_cast<std::int64_t>(offset), end));
+    }
+    if (!device_) {
+      std::memcpy(to, from, bytes);
+    } else if (in_heap == from) {
+      device_->read(offset, to, bytes);
+    } else {
+      device_->write(offset, from, bytes);
+    }
   }
 
   /// Cores that this PE was bound to; where it was not, its share of all.
@@ -430,7 +474,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   }
 
   void make_context() {
-    context_.queue = queue_memory_.queue();
+    context_.queue = device_ ? device_->host_queue() : queue_memory_.queue();
+    if (device_) context_.device_share = device_->share();
     context_.pe = pe_;
     context_.n_pes = destinations();
     context_.services = this;
@@ -443,7 +488,10 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     refresh_heap();
   }
 
-  void refresh_heap() { context_.heap = {memory_.base(), memory_.end().load(std::memory_order_relaxed)}; }
+  void refresh_heap() {
+    context_.heap = {memory_.base(), memory_.end().load(std::memory_order_relaxed)};
+    if (device_) device_->set_heap_end(context_.heap.bytes);
+  }
 
   GatherBlock block(Collective collective) {
     GatherBlock mine;
@@ -546,10 +594,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
   const std::string transport_name_;
-  TraceFile trace_;  // written at its end: after every thread's
+  TraceFile trace_;                       // written at its end: after every thread's
+  std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
   HeapMemory memory_;
   PackageMemory queue_memory_;
   DeviceContext context_;
+  std::optional<TraceSpan> launching_;  // between begin_launch() and end_launch()
   std::unique_ptr<Network> network_;
   std::unique_ptr<Aggregators> aggregators_;
   std::unique_ptr<LaneWorkers> workers_;

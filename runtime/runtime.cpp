@@ -61,7 +61,9 @@ void Runtime::Impl::start_together() {
       throw Error(Error::Kind::kConfiguration,
                   fmt::format("PE {} and PE 0 run different versions of Esker", pe));
     }
-    if (other[1] != first[1] || other[2] != first[2] || other[5] != first[5]) {
+    // Where it is automatic it differs with the hosts, and the least holds for all.
+    if (config_.heap_bytes == 0) memory_.lower_limit(other[2]);
+    if (other[1] != first[1] || (config_.heap_bytes != 0 && other[2] != first[2]) || other[5] != first[5]) {
       throw Error(
           Error::Kind::kConfiguration,
           fmt::format("PE {} has node_buffer_bytes {}, heap_bytes {}, destinations {}; PE 0 has {}, {}, {}: "
@@ -77,15 +79,18 @@ void Runtime::Impl::start_together() {
               pe, static_cast<double>(other[3]) / (1 << 20)));
     }
   }
+  if (device_) link_peers();
   if (pe_ != 0 || config_.startup == StartupPrint::kQuiet) return;
   for (const std::string& warning : config_.warnings)
     std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
   std::fputs(
       fmt::format(
-          "esker {}: {} PE{}, {} on PE 0's host, {} lane thread{} each; {}{}; heap up to {:.1f} MiB a PE, "
+          "esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}; heap up to {:.1f} MiB a PE, "
           "beside it at most {:.1f} MiB\n",
-          build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_, workers_count_,
-          workers_count_ == 1 ? "" : "s", transport_name_,
+          build_info().version, n_pes_, n_pes_ == 1 ? "" : "s", pes_on_host_,
+          device_ ? fmt::format("{} ({} by peer memory)", device_->name(), device_->links())
+                  : fmt::format("{} lane thread{}", workers_count_, workers_count_ == 1 ? "" : "s"),
+          transport_name_,
           owner_.has_own_thread() ? "" : ", driven by the program's own thread",
           static_cast<double>(memory_.limit_bytes()) / (1 << 20),
           static_cast<double>(declared_bytes_) / (1 << 20))
@@ -113,6 +118,17 @@ void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) {
 }
 void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
   impl_->all_reduce(values, reduction);
+}
+bool Runtime::runs_on_device() const noexcept { return impl_->runs_on_device(); }
+void* Runtime::stream() const noexcept { return impl_->stream(); }
+std::string Runtime::device_name() const { return impl_->device_name(); }
+void* Runtime::begin_launch(const char* kernel) { return impl_->begin_launch(kernel); }
+void Runtime::end_launch(const std::string& error) { impl_->end_launch(error); }
+void Runtime::refuse_launch(const char* kernel) const {
+  throw Error(Error::Kind::kDevice,
+              fmt::format("launch of '{}': this source was compiled for the host alone and the runtime is on {}; "
+                          "compile it with the device's compiler, or use --device cpu",
+                          kernel, device_name()));
 }
 const DeviceContext& Runtime::device_context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }

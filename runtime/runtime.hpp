@@ -13,9 +13,12 @@
 
 #include <esker/device/cpu/launch.hpp>
 #include <esker/device/error.hpp>
+#include <esker/device/launch.hpp>
+#include <esker/net/gpu/handler_code.hpp>
 #include <esker/runtime/active_message.hpp>
 #include <esker/runtime/config.hpp>
 #include <esker/runtime/group_item.hpp>
+#include <esker/runtime/kernel_item.hpp>
 #include <esker/runtime/shmem.hpp>
 #include <esker/runtime/stage_statistics.hpp>
 #include <esker/runtime/statistics.hpp>
@@ -28,6 +31,29 @@ class Transport;
 struct TransportLimits;
 
 enum class Reduction { kSum, kMin, kMax };
+
+#if defined(ESKER_DEVICE_COMPILER)
+namespace detail {
+/// A user's kernel as the device runs it: every lane in a group, whether it asks for one or not.
+template <class Kernel>
+struct DeviceKernel {
+  DeviceContext context;
+  Kernel kernel;
+
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if defined(ESKER_ON_GPU)
+    GroupItem item(lane, context);
+    if constexpr (std::is_invocable_v<const Kernel&, WorkItem>) {
+      kernel(WorkItem(item));
+    } else {
+      kernel(item);
+    }
+    item.finish();
+#endif
+  }
+};
+}  // namespace detail
+#endif
 
 /// One PE's part of the job.
 ///
@@ -72,6 +98,16 @@ class Runtime {
   }
   template <class Kernel>
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
+    if (runs_on_device()) {
+#if defined(ESKER_DEVICE_COMPILER)
+      using Body = detail::DeviceKernel<std::remove_cvref_t<Kernel>>;
+      void* const stream = begin_launch(name);
+      end_launch(gpu::launch_on_device(shape, stream, Body{device_context(), kernel}));
+      return;
+#else
+      refuse_launch(name);
+#endif
+    }
     if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         Outbox::Filling outbox(worker.outbox);
@@ -98,7 +134,8 @@ class Runtime {
   void barrier_all();
 
   /// Collective; at most 1024 times. `handler(HandlerContext&, Target&, const Arguments&)` runs on the PE
-  /// that a message is for. One that sends messages to its own kind takes itself, a
+  /// that a message is for, where the heap stands: in device memory it is device code, trivially copyable, and
+  /// built-in operations on its target may come in between. One that sends messages to its own kind takes itself, a
   /// `Handler<Target, Arguments>`, as a fourth parameter: other PEs' messages may arrive before this
   /// call returns here. Error{kHandler} if the PEs register different names or types.
   template <class Target, MessageArguments Arguments, class Function>
@@ -108,6 +145,11 @@ class Runtime {
         std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&, Self>;
     static_assert(kTakesItself || std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
                   "a handler takes (HandlerContext&, Target&, const Arguments&), and itself if it likes");
+    const gpu::HandlerOnDevice* device = nullptr;
+#if defined(ESKER_DEVICE_COMPILER)
+    const gpu::HandlerOnDevice code = gpu::handler_code<Self, Target, Arguments>(function);
+    device = &code;
+#endif
     return {add_handler({name, Self::kWords, sizeof(Target), alignof(Target),
                          [function = std::move(function)](HandlerContext& context, void* target,
                                                           const void* arguments) mutable {
@@ -119,15 +161,22 @@ class Runtime {
                            } else {
                              function(context, at, std::bit_cast<Arguments>(bytes));
                            }
-                         }})};
+                         },
+                         device})};
   }
 
   /// Collective. Element by element over the PEs; every PE gets the result.
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
-  /// Local. For kernels of one's own; takes no part in their launch.
+  /// Local. For kernels of one's own: they take it by value (runtime/kernel_item.hpp).
   const DeviceContext& device_context() const noexcept;
+  /// Kernels run on a GPU; `stream()` is what launch() uses there (a cudaStream_t or hipStream_t; null on the
+  /// CPU). quiet() and barrier_all() wait for kernels on it.
+  bool runs_on_device() const noexcept;
+  void* stream() const noexcept;
+  /// "cpu", or "cuda: NVIDIA H200, GPU 0 of 4".
+  std::string device_name() const;
   Statistics statistics() const;
   /// Local. How long this PE's buffers took from stage to stage so far, and how full they were.
   StageStatistics stage_statistics() const;
@@ -147,6 +196,9 @@ class Runtime {
   using GroupFunction = std::function<void(HostWorker&, std::uint64_t first, std::uint64_t last)>;
   void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function);
   std::uint16_t add_handler(HandlerTable::Entry entry);
+  void* begin_launch(const char* kernel);
+  void end_launch(const std::string& error);
+  [[noreturn]] void refuse_launch(const char* kernel) const;
 
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -32,7 +32,7 @@ concept Sender = requires(C& context, Command command, const std::uint64_t (&wor
 namespace detail {
 
 template <class T>
-constexpr Operand number_operand() {
+ESKER_HD constexpr Operand number_operand() {
   if constexpr (std::is_same_v<T, float>)
     return Operand::kFloat;
   else if constexpr (std::is_same_v<T, double>)
@@ -44,7 +44,7 @@ constexpr Operand number_operand() {
 }
 
 template <class T>
-constexpr Operand bytes_operand() {
+ESKER_HD constexpr Operand bytes_operand() {
   switch (sizeof(T)) {
     case 1:
       return Operand::kBytes1;
@@ -59,6 +59,9 @@ constexpr Operand bytes_operand() {
   }
 }
 
+/// In place of word 0 on a GPU, where a bad call is told to the host, which ends the job, and sends nothing.
+inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
+
 /// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
 [[noreturn, gnu::cold]] void bad_target(Caller caller, const char* call, std::uint64_t offset,
                                         std::uint64_t bytes, std::uint64_t heap_bytes, std::uint32_t pe,
@@ -66,25 +69,45 @@ constexpr Operand bytes_operand() {
 
 /// Word 0 of the message, once PE and target are known to exist.
 template <class Context>
-std::uint64_t checked_address(const Context& context, const char* call, const void* target,
+ESKER_HD std::uint64_t checked_address(const Context& context, const char* call, const void* target,
                               std::uint64_t bytes, std::uint32_t pe) {
   // Below the heap the difference wraps to something above it. A heap is larger than any operand.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
   if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
+#if defined(ESKER_ON_GPU)
+    const Caller caller = context.caller();
+    gpu::HostWords::Report report{pe >= context.n_pes() ? gpu::Trouble::kBadPe : gpu::Trouble::kBadTarget,
+                                  pe,
+                                  caller.lane,
+                                  caller.is_handler ? 1u : 0u,
+                                  caller.group,
+                                  offset,
+                                  bytes,
+                                  {}};
+    for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
+    gpu::tell(*context.share(), report);
+    return kNoAddress;
+#else
     bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());
+#endif
   }
   return address_word(pe, offset);
 }
 
 template <class T>
-std::uint64_t value_word(const T& value) {
+ESKER_HD std::uint64_t value_word(const T& value) {
   std::uint64_t word = 0;
-  std::memcpy(&word, &value, sizeof value);
+  __builtin_memcpy(&word, &value, sizeof value);
   return word;
 }
 
+/// `words[0]` is what checked_address() returned.
 template <class Context, std::uint32_t Words, class... Election>
-void post(Context&& context, Command command, const std::uint64_t (&words)[Words], Election&&... election) {
+ESKER_HD void post(Context&& context, Command command, const std::uint64_t (&words)[Words],
+                   Election&&... election) {
+#if defined(ESKER_ON_GPU)
+  if (words[0] == kNoAddress) return;
+#endif
   if constexpr (sizeof...(Election) == 0) {
     context.post(command, words);
   } else {
@@ -93,10 +116,34 @@ void post(Context&& context, Command command, const std::uint64_t (&words)[Words
 }
 
 template <class Context, class T, class... Election>
-void send_value(Context&& context, const char* call, Operation operation, T* target,
+ESKER_HD void send_value(Context&& context, const char* call, Operation operation, T* target,
                 std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
   const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), pe), value_word(value)};
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
+}
+
+/// A store that messages may race with; 16 bytes are two halves.
+template <class T>
+ESKER_HD void store_here(T* target, const T& value) {
+  if constexpr (sizeof(T) == 16) {
+    std::uint64_t half[2];
+    __builtin_memcpy(half, &value, sizeof half);
+    auto* const at = reinterpret_cast<std::uint64_t*>(target);
+    store_here(at, half[0]);
+    store_here(at + 1, half[1]);
+  } else {
+#if defined(ESKER_ON_GPU)
+    using Bits = std::conditional_t<
+        sizeof(T) == 8, std::uint64_t,
+        std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                           std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+    Bits bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    gpu::store(reinterpret_cast<Bits*>(target), bits);
+#else
+    std::atomic_ref<T>(*target).store(value, std::memory_order_relaxed);
+#endif
+  }
 }
 
 }  // namespace detail
@@ -113,27 +160,19 @@ concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_a
 /// `election` is absent (auto-grouping), or one of device/election; with one, a put to this PE travels
 /// like any other.
 template <class Context, Putable T, class... Election>
-void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   const std::uint64_t address = detail::checked_address(context, "shmem_put", target, sizeof(T), pe);
   if constexpr (sizeof...(Election) == 0) {
-    if (pe == context.pe()) {
-      if constexpr (sizeof(T) == 16) {
-        std::uint64_t half[2];
-        std::memcpy(half, &value, sizeof half);
-        auto* const at = reinterpret_cast<std::uint64_t*>(target);
-        std::atomic_ref<std::uint64_t>(at[0]).store(half[0], std::memory_order_relaxed);
-        std::atomic_ref<std::uint64_t>(at[1]).store(half[1], std::memory_order_relaxed);
-      } else {
-        std::atomic_ref<T>(*target).store(value, std::memory_order_relaxed);
-      }
+    if (pe == context.pe() && address != detail::kNoAddress) {
+      detail::store_here(target, value);
       return;
     }
   }
   constexpr Command command{Operation::kPut, detail::bytes_operand<T>(), 0};
   if constexpr (sizeof(T) == 16) {
     std::uint64_t words[3] = {address, 0, 0};
-    std::memcpy(words + 1, &value, sizeof value);
+    __builtin_memcpy(words + 1, &value, sizeof value);
     detail::post(context, command, words, std::forward<Election>(election)...);
   } else {
     const std::uint64_t words[2] = {address, detail::value_word(value)};
@@ -143,7 +182,7 @@ void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std:
 
 /// Adds 1. Costs 8 bytes on the wire.
 template <class Context, Integer32Or64 T, class... Election>
-void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
+ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
   const std::uint64_t words[1] = {detail::checked_address(context, "shmem_inc", target, sizeof(T), pe)};
   detail::post(context, {Operation::kInc, detail::number_operand<T>(), 0}, words,
                std::forward<Election>(election)...);
@@ -151,37 +190,37 @@ void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... ele
 
 /// Adds, wrapping around for integers.
 template <class Context, Number32Or64 T, class... Election>
-void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
-void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Number32Or64 T, class... Election>
-void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
-void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
-void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
               Election&&... election) {
   detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe,
                      std::forward<Election>(election)...);
 }
 template <class Context, Integer32Or64 T, class... Election>
-void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                Election&&... election) {
   detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe,
                      std::forward<Election>(election)...);
@@ -190,11 +229,11 @@ void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std:
 /// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the
 /// granule of 4096 bytes that `target` lies in.
 template <class Context, class Target, class Arguments, class... Election>
-void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
+ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
               std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
   std::uint64_t words[Handler<Target, Arguments>::kWords] = {
       detail::checked_address(context, "shmem_am", target, sizeof(Target), pe)};
-  std::memcpy(words + 1, &arguments, sizeof arguments);
+  __builtin_memcpy(words + 1, &arguments, sizeof arguments);
   detail::post(context, {Operation::kActiveMessage, Operand::kNone, handler.index}, words,
                std::forward<Election>(election)...);
 }

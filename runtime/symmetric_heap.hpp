@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include <esker/device/platform.hpp>
 
@@ -51,6 +52,26 @@ class SymmetricHeap {
     free_bytes(array.data());
   }
 
+  /// Local. A copy of this PE's elements first .. first + to.size() - 1 as they are now, wherever the heap
+  /// stands: a host program indexes an array itself only where on_host(). Waits for this PE's kernels.
+  template <class T>
+  void read(SymmetricArray<T> array, std::uint64_t first, std::span<T> to) {
+    copy_out(to.data(), array.data() + first, to.size_bytes());
+  }
+  template <class T>
+  std::vector<T> read(SymmetricArray<T> array) {
+    std::vector<T> all(array.size());
+    read(array, 0, std::span<T>(all));
+    return all;
+  }
+  /// Local. The other way round. Requires that no message for these elements is under way.
+  template <class T>
+  void write(SymmetricArray<T> array, std::uint64_t first, std::span<const T> from) {
+    copy_in(array.data() + first, from.data(), from.size_bytes());
+  }
+  /// The heap is in host memory.
+  virtual bool on_host() const = 0;
+
   /// Most that can be allocated on each PE: Config::heap_bytes.
   virtual std::uint64_t limit_bytes() const = 0;
   virtual std::uint64_t allocated_bytes() const = 0;
@@ -62,6 +83,8 @@ class SymmetricHeap {
   ~SymmetricHeap() = default;
   virtual void* allocate_bytes(std::uint64_t count, std::size_t element_bytes) = 0;
   virtual void free_bytes(void* at) = 0;
+  virtual void copy_out(void* to, const void* from, std::uint64_t bytes) = 0;
+  virtual void copy_in(void* to, const void* from, std::uint64_t bytes) = 0;
 };
 
 }  // namespace esker

@@ -6,12 +6,32 @@
 
 #include <esker/device/lane.hpp>
 #include <esker/runtime/device_context.hpp>
+#include <esker/runtime/group_item.hpp>
 
 namespace esker {
 
 /// What a kernel takes that needs no group operation; on the CPU its lanes run as a plain loop.
 ///
 /// Contract. Valid during the kernel. Cheap to copy.
+#if defined(ESKER_ON_GPU)
+class WorkItem : public Lane {
+ public:
+  ESKER_HD explicit WorkItem(GroupItem& item) : Lane{item.group_lane()}, item_{&item} {}
+
+  ESKER_HD std::uint32_t pe() const { return item_->pe(); }
+  ESKER_HD std::uint32_t n_pes() const { return item_->n_pes(); }
+  ESKER_HD const HeapView& heap() const { return item_->heap(); }
+  ESKER_HD Caller caller() const { return item_->caller(); }
+  ESKER_HD const gpu::DeviceShare* share() const { return item_->share(); }
+  template <std::uint32_t Words, class... Election>
+  ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&&... election) const {
+    item_->post(command, words, std::forward<Election>(election)...);
+  }
+
+ private:
+  GroupItem* item_;
+};
+#else
 class WorkItem : public Lane {
  public:
   WorkItem(const Lane& lane, const DeviceContext& context, Outbox::Filling& outbox)
@@ -40,5 +60,6 @@ class WorkItem : public Lane {
   const DeviceContext* context_;
   Outbox::Filling* outbox_;
 };
+#endif
 
 }  // namespace esker

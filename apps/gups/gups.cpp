@@ -11,11 +11,14 @@
 #include <esker/esker.hpp>
 #include <esker/runtime/command_line.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../harness/report.hpp"
@@ -49,7 +52,7 @@ struct Problem {
   gups::Stream stream_of(std::uint64_t pe) const { return {(seed + pe * updates_a_pe + 1) * kStep}; }
 };
 
-std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) { return mix(seed ^ entry) | 1; }
+ESKER_HD std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) { return mix(seed ^ entry) | 1; }
 
 struct Fold {
   std::uint64_t value;
@@ -65,27 +68,27 @@ struct Send {
   bool projecting;      // the whole table stands on this PE
 
   template <class Item, class... Election>
-  void inc(Item&& item, std::uint64_t k, Election&&... election) const {
+  ESKER_HD void inc(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_inc(item, target, pe, election...);
   }
   template <class Item, class... Election>
-  void add(Item&& item, std::uint64_t k, Election&&... election) const {
+  ESKER_HD void add(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_add(item, target, r, pe, election...);
   }
   template <class Item, class... Election>
-  void exclusive_or(Item&& item, std::uint64_t k, Election&&... election) const {
+  ESKER_HD void exclusive_or(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_xor(item, target, r, pe, election...);
   }
   template <class Item, class... Election>
-  void put(Item&& item, std::uint64_t k, Election&&... election) const {
+  ESKER_HD void put(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_put(item, target, put_value(problem.seed, entry), pe, election...);
   }
   template <class Item, class... Election>
-  void am(Item&& item, std::uint64_t k, Election&&... election) const {
+  ESKER_HD void am(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_am(item, handler, target, {r}, pe, election...);
   }
@@ -97,7 +100,7 @@ struct Send {
     std::uint64_t r;
     std::uint64_t entry;
   };
-  Located locate(std::uint64_t k) const {
+  ESKER_HD Located locate(std::uint64_t k) const {
     const std::uint64_t r = stream[k];
     const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
     const std::uint64_t entry = pe * problem.words_a_pe + index;
@@ -105,29 +108,48 @@ struct Send {
   }
 };
 
+// An update as something that every lane calls with its number.
+#define GUPS_OPERATION(Name, member)                                                     \
+  struct Name {                                                                          \
+    Send send;                                                                           \
+    template <class Item, class... Election>                                             \
+    ESKER_HD void operator()(Item&& item, std::uint64_t k, Election&&... election) const { \
+      send.member(item, k, election...);                                                 \
+    }                                                                                    \
+  }
+GUPS_OPERATION(Inc, inc);
+GUPS_OPERATION(Add, add);
+GUPS_OPERATION(Xor, exclusive_or);
+GUPS_OPERATION(Put, put);
+GUPS_OPERATION(Am, am);
+#undef GUPS_OPERATION
+
 /// Launches `call(item, k, election...)` for every update of this PE with the election asked for.
 template <class Call>
 void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Call& call) {
   using esker::GroupItem;
   if (election == "auto") {
     rt.launch(
-        updates, [call](esker::WorkItem item) { call(item, item.global_id()); }, "gups");
+        updates, [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id()); }, "gups");
   } else if (election == "per-lane") {
     rt.launch(
-        updates, [call](esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
+        updates,
+        [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); }, "gups");
   } else if (election == "auto-group") {
     rt.launch(
-        updates, [call](GroupItem& item) { call(item, item.global_id()); }, "gups");
+        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id()); }, "gups");
   } else if (election == "per-wave") {
     rt.launch(
-        updates, [call](GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); }, "gups");
+        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id(), esker::PerWave{}); },
+        "gups");
   } else if (election == "predicated") {
     rt.launch(
-        updates, [call](GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); }, "gups");
+        updates, [call] ESKER_LAMBDA(GroupItem& item) { call(item, item.global_id(), esker::Predicated{}); },
+        "gups");
   } else {
     rt.launch(
         updates,
-        [call](GroupItem& item) {
+        [call] ESKER_LAMBDA(GroupItem& item) {
           auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
           esker::FineGrainBarrier<1024> members(item.group_lane(), state);
           members.join();
@@ -140,23 +162,22 @@ void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t 
 }
 
 void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint64_t updates) {
-  const auto with = [&](auto operation) { launch_with(rt, o.election, updates, operation); };
   if (o.op == "inc")
-    with([send](auto&& item, std::uint64_t k, auto... e) { send.inc(item, k, e...); });
+    launch_with(rt, o.election, updates, Inc{send});
   else if (o.op == "add")
-    with([send](auto&& item, std::uint64_t k, auto... e) { send.add(item, k, e...); });
+    launch_with(rt, o.election, updates, Add{send});
   else if (o.op == "xor")
-    with([send](auto&& item, std::uint64_t k, auto... e) { send.exclusive_or(item, k, e...); });
+    launch_with(rt, o.election, updates, Xor{send});
   else if (o.op == "put")
-    with([send](auto&& item, std::uint64_t k, auto... e) { send.put(item, k, e...); });
+    launch_with(rt, o.election, updates, Put{send});
   else
-    with([send](auto&& item, std::uint64_t k, auto... e) { send.am(item, k, e...); });
+    launch_with(rt, o.election, updates, Am{send});
 }
 
-/// Takes back every update of every PE on the words that stand here. Counts the words that are then not
-/// zero, and leaves all of them zero.
-std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint64_t> words, std::uint32_t me,
-                        std::uint32_t senders, bool projecting) {
+/// Takes back every update of every PE on words [first, first + words.size()) of those that stand here.
+/// Counts the words that are then not zero.
+std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::uint64_t> words,
+                             std::uint64_t first, std::uint32_t me, std::uint32_t senders, bool projecting) {
   std::uint64_t wrong = 0;
   for (std::uint64_t sender = 0; sender < senders; ++sender) {
     const gups::Stream stream = p.stream_of(sender);
@@ -165,7 +186,9 @@ std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint6
       const auto [pe, index] = gups::place(r, p.pes, p.words_a_pe);
       if (pe != me && !projecting) continue;
       const std::uint64_t entry = pe * p.words_a_pe + index;
-      std::uint64_t& word = words[projecting ? entry : index];
+      const std::uint64_t at = (projecting ? entry : index) - first;
+      if (at >= words.size()) continue;
+      std::uint64_t& word = words[at];
       if (o.op == "inc") {
         --word;
       } else if (o.op == "xor") {
@@ -181,13 +204,35 @@ std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint6
       }
     }
   }
-  const std::uint64_t base = projecting ? 0 : me * p.words_a_pe;
+  const std::uint64_t base = (projecting ? 0 : me * p.words_a_pe) + first;
   for (std::uint64_t i = 0; i < words.size(); ++i) {
     const bool marked = o.op == "put" && words[i] == ~put_value(p.seed, base + i);
     if (words[i] != 0 && !marked) ++wrong;
-    words[i] = 0;
   }
   return wrong;
+}
+
+/// The whole table of this PE, each of the host's threads a part; leaves it zero.
+std::uint64_t take_back(esker::Runtime& rt, const Problem& p, const Options& o,
+                        esker::SymmetricArray<std::uint64_t> table, bool projecting) {
+  std::vector<std::uint64_t> words = rt.heap().read(table);
+  const std::size_t threads = std::max<std::size_t>(
+      1, std::min<std::size_t>(std::thread::hardware_concurrency() / std::max(1u, rt.n_pes()), words.size() >> 12));
+  std::vector<std::uint64_t> wrong(threads);
+  {
+    std::vector<std::jthread> team;
+    for (std::size_t t = 0; t < threads; ++t) {
+      team.emplace_back([&, t] {
+        const std::uint64_t first = words.size() * t / threads;
+        const std::uint64_t end = words.size() * (t + 1) / threads;
+        wrong[t] = take_back_part(p, o, std::span(words).subspan(first, end - first), first, rt.pe(), rt.n_pes(),
+                                  projecting);
+      });
+    }
+  }
+  std::fill(words.begin(), words.end(), 0);
+  rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
+  return std::accumulate(wrong.begin(), wrong.end(), std::uint64_t{0});
 }
 
 double seconds_of(esker::Runtime& rt, const auto& body) {
@@ -205,7 +250,8 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   const Problem problem{o.seed, pes, (o.table + pes - 1) / pes, (o.updates + pes - 1) / pes};
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
   const auto handler = rt.register_handler<std::uint64_t, Fold>(
-      "gups_add", [](esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
+      "gups_add",
+      [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
   bool verified = true;
@@ -216,7 +262,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
     seconds.push_back(seconds_of(rt, [&] { send_all(rt, o, send, problem.updates_a_pe); }));
     traffic = harness::traffic_since(rt, before);
     if (!o.verify) continue;
-    std::uint64_t wrong[1] = {take_back(problem, o, table.span(), rt.pe(), rt.n_pes(), projecting)};
+    std::uint64_t wrong[1] = {take_back(rt, problem, o, table, projecting)};
     rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
     verified = verified && wrong[0] == 0;
     if (wrong[0] != 0 && rt.pe() == 0) {
@@ -247,36 +293,39 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
   const auto table = rt.heap().allocate<std::uint64_t>(words_a_pe);
   const std::uint64_t base = rt.pe() * words_a_pe;
   const int shift = std::countr_zero(words_a_pe);
-  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1}
-                                          << 16;  // a lane's jump costs some 4 thousand steps
+  constexpr std::uint64_t kUpdatesALane = std::uint64_t{1} << 16;  // a lane's jump costs some 4 thousand steps
+  const std::uint64_t mask = words_a_pe - 1;
+  const std::uint64_t entries = o.table - 1;
+  const std::uint64_t first = rt.pe() * updates_a_pe;
+  const auto kernel = [=] ESKER_LAMBDA(esker::WorkItem item) {
+    const std::uint64_t begin = item.global_id() * kUpdatesALane;
+    const std::uint64_t end = begin + kUpdatesALane < updates_a_pe ? begin + kUpdatesALane : updates_a_pe;
+    std::uint64_t a = gups::hpcc_start(first + begin);
+    for (std::uint64_t k = begin; k < end; ++k) {
+      a = gups::hpcc_next(a);
+      const std::uint64_t entry = a & entries;
+      esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
+    }
+  };
   const auto pass = [&] {
-    rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane,
-              [=, mask = words_a_pe - 1, entries = o.table - 1,
-               first = rt.pe() * updates_a_pe](esker::WorkItem item) {
-                const std::uint64_t begin = item.global_id() * kUpdatesALane;
-                const std::uint64_t end = std::min(begin + kUpdatesALane, updates_a_pe);
-                std::uint64_t a = gups::hpcc_start(first + begin);
-                for (std::uint64_t k = begin; k < end; ++k) {
-                  a = gups::hpcc_next(a);
-                  const std::uint64_t entry = a & entries;
-                  esker::shmem_xor(item, &table[entry & mask], a, static_cast<std::uint32_t>(entry >> shift));
-                }
-              },
-              "hpcc");
+    rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc");
   };
   bool verified = true;
   std::uint64_t worst = 0;
   harness::Traffic traffic;
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < o.repeats; ++i) {
-    for (std::uint64_t w = 0; w < words_a_pe; ++w) table[w] = base + w;
+    std::vector<std::uint64_t> words(words_a_pe);
+    std::iota(words.begin(), words.end(), base);
+    rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
     const esker::Statistics before = rt.statistics();
     seconds.push_back(seconds_of(rt, pass));
     traffic = harness::traffic_since(rt, before);
     if (!o.verify) continue;
     seconds_of(rt, pass);  // XOR takes itself back
     std::uint64_t wrong[1] = {0};
-    for (std::uint64_t w = 0; w < words_a_pe; ++w) wrong[0] += table[w] != base + w ? 1 : 0;
+    rt.heap().read(table, 0, std::span(words));
+    for (std::uint64_t w = 0; w < words_a_pe; ++w) wrong[0] += words[w] != base + w ? 1 : 0;
     rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
     worst = std::max(worst, wrong[0]);
     verified = verified && wrong[0] * 100 <= o.table;

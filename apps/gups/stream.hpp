@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <esker/esker.hpp>  // ESKER_HD
+
 namespace gups {
 
 /// A word of the distributed table: PE and index in its part.
@@ -13,7 +15,7 @@ struct Place {
 
 /// SplitMix64's finaliser: update i of seed s is mix(s + i * kStep).
 constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
-constexpr std::uint64_t mix(std::uint64_t x) {
+ESKER_HD constexpr std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
@@ -22,28 +24,48 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 /// One PE's updates: any element, by a multiply-add and mix().
 struct Stream {
   std::uint64_t start;
-  constexpr std::uint64_t operator[](std::uint64_t update) const { return mix(start + update * kStep); }
+  ESKER_HD constexpr std::uint64_t operator[](std::uint64_t update) const { return mix(start + update * kStep); }
 };
 
 __extension__ using Wide = unsigned __int128;  // 64 by 64 bits
 
-constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
+ESKER_HD constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
 }
 
 /// Uniform over pes * words_a_pe places without a division: the low half of r picks the PE, its top bits
 /// the word.
-constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {
+ESKER_HD constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {
   return {static_cast<std::uint32_t>((r & 0xffffffff) * pes >> 32), high_half(r, words_a_pe)};
 }
 
 /// HPCC RandomAccess: a_{k+1} = 2 a_k, with 7 added where the top bit was set (x^64 + x^2 + x + 1 over
 /// GF(2)).
-constexpr std::uint64_t hpcc_next(std::uint64_t a) {
+ESKER_HD constexpr std::uint64_t hpcc_next(std::uint64_t a) {
   return (a << 1) ^ (static_cast<std::int64_t>(a) < 0 ? 7u : 0u);
 }
 
 /// Element n of that stream, 0 <= n, by squaring: 64 steps instead of n.
-std::uint64_t hpcc_start(std::uint64_t n);
+ESKER_HD inline std::uint64_t hpcc_start(std::uint64_t n) {
+  constexpr std::uint64_t kPeriod = 1317624576693539401;  // of the stream
+  n %= kPeriod;
+  // Multiplication by x^(2^i) is linear over GF(2): square[i] is x^(2^i) itself, and a product of two
+  // elements is a sum of shifted ones.
+  const auto multiply = [](std::uint64_t a, std::uint64_t b) {
+    std::uint64_t product = 0;
+    for (; b != 0; b >>= 1) {
+      if ((b & 1) != 0) product ^= a;
+      a = hpcc_next(a);
+    }
+    return product;
+  };
+  std::uint64_t result = 1;
+  std::uint64_t power = 2;  // x
+  for (; n != 0; n >>= 1) {
+    if ((n & 1) != 0) result = multiply(result, power);
+    power = multiply(power, power);
+  }
+  return result;
+}
 
 }  // namespace gups

@@ -51,8 +51,11 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
     std::fflush(stdout);
   }
   if (json_file.empty()) return;
+  const std::string device = rt.device_name();
+  const std::string backend = device.substr(0, device.find(':'));
   nlohmann::json json{{"app", r.app},
-                      {"backend", "cpu"},
+                      {"backend", backend},
+                      {"device", rt.device_name()},
                       {"style", r.style},
                       {"pes", rt.n_pes()},
                       {"seconds", r.seconds.median},

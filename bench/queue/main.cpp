@@ -1,5 +1,5 @@
 // esker-bench-queue: throughput of the three queues against message size and group size (thesis, figures 5-3
-// and 5-5).
+// and 5-5), and with kernels as producers.
 #include <deque>
 #include <exception>
 #include <iostream>
@@ -12,6 +12,7 @@
 
 #include <esker/bench/harness/measure.hpp>
 #include <esker/bench/harness/report.hpp>
+#include <esker/bench/queue/kernel_bench.hpp>
 #include <esker/bench/queue/lines.hpp>
 #include <esker/bench/queue/options.hpp>
 #include <esker/bench/queue/traffic.hpp>
@@ -171,7 +172,8 @@ class Bench {
 }  // namespace esker::bench
 
 int main(int argc, char** argv) try {
-  return esker::bench::Bench(esker::bench::parse_options(argc, argv)).run();
+  const esker::bench::Options options = esker::bench::parse_options(argc, argv);
+  return options.uses_kernels ? esker::bench::run_kernel_bench(options) : esker::bench::Bench(options).run();
 } catch (const std::exception& error) {
   std::cerr << "esker-bench-queue: " << error.what() << "\n";
   return 1;

@@ -1,0 +1,16 @@
+// CUDA's runtime as the rest of the library calls it: the same names as device/hip/api.hpp.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#define ESKER_GPU(name) cuda##name
+namespace esker::gpu {
+inline constexpr const char* kBackend = "cuda";
+using Stream = cudaStream_t;
+using ApiError = cudaError_t;
+using MemoryHandle = cudaIpcMemHandle_t;
+using Properties = cudaDeviceProp;
+inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
+inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
+inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }
+}  // namespace esker::gpu

@@ -1,0 +1,19 @@
+// HIP's runtime as the rest of the library calls it: the same names as device/cuda/api.hpp.
+#pragma once
+
+#if !defined(__HIPCC__) && !defined(__HIP_PLATFORM_AMD__)
+#define __HIP_PLATFORM_AMD__ 1
+#endif
+#include <hip/hip_runtime_api.h>
+
+#define ESKER_GPU(name) hip##name
+namespace esker::gpu {
+inline constexpr const char* kBackend = "hip";
+using Stream = hipStream_t;
+using ApiError = hipError_t;
+using MemoryHandle = hipIpcMemHandle_t;
+using Properties = hipDeviceProp_t;
+inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
+inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
+inline ApiError free_pinned(void* at) { return hipHostFree(at); }
+}  // namespace esker::gpu

@@ -1,0 +1,112 @@
+// A PE's GPU as the runtime and the network's owner see it. The implementation is net/gpu/engine.cpp; a build
+// without a device has none.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <esker/net/apply_pool.hpp>
+#include <esker/net/handler.hpp>
+#include <esker/queue/package_queue.hpp>
+
+namespace esker {
+
+struct DeviceSettings {
+  std::uint32_t pe;
+  std::uint32_t n_pes;         // destinations
+  bool projecting;             // destinations beyond this PE all loop back to it through the network
+  std::uint32_t rank_on_host;  // picks the GPU
+  bool heap_on_device;         // else in pinned host memory, where the host applies
+  std::uint64_t heap_bytes;    // 0: half of the GPU's free memory, over the PEs that share it
+  std::uint32_t pes_on_host;
+  std::uint32_t package_slots;
+  std::uint32_t package_bytes;
+  std::uint32_t frame_bytes;  // of the largest frame
+};
+
+/// What a PE tells its peers so that they can write into its inbox: words for four gathers.
+struct InboxOffer {
+  static constexpr std::size_t kWords = 18;
+  std::array<std::uint64_t, kWords> words{};
+};
+
+/// Counters of what does not pass the host, at the end of the last pass.
+struct DeviceTraffic {
+  std::uint64_t sent = 0;     // by lanes and handlers, past the host queue
+  std::uint64_t local = 0;    // of them, to this PE
+  std::uint64_t applied = 0;  // on the device, by any path
+  std::uint64_t packages = 0;  // to peers
+  std::uint64_t bytes = 0;
+  std::uint64_t by_handlers = 0;
+};
+
+/// State    open -> linked -> running.
+/// Contract The constructing thread makes the calls of the first part, the network's owner those of the
+///          second. Kernels are on stream(), or were waited for by whoever launched them.
+/// Errors   Error{kDevice} or {kOutOfMemory} from any call, naming the kernel where one failed.
+class DeviceEngine {
+ public:
+  virtual ~DeviceEngine() = default;
+
+  // The user's thread.
+
+  virtual std::string name() const = 0;  // "cuda: NVIDIA H200, GPU 0 of 4"
+  virtual std::byte* heap_base() const = 0;
+  virtual std::uint64_t heap_limit() const = 0;
+  virtual std::uint64_t declared_host_bytes() const = 0;  // pinned
+  virtual void clear(std::uint64_t offset, std::uint64_t bytes) = 0;
+  virtual void read(std::uint64_t offset, void* to, std::uint64_t bytes) = 0;
+  virtual void write(std::uint64_t offset, const void* from, std::uint64_t bytes) = 0;
+  /// Messages may touch offsets below this from now on.
+  virtual void set_heap_end(std::uint64_t bytes) = 0;
+
+  virtual PackageQueue host_queue() const = 0;
+  virtual const gpu::DeviceShare* share() const = 0;
+
+  virtual InboxOffer offer() = 0;
+  /// `offers[pe]` of all PEs. With `use_peers` those that this GPU reaches become links; the rest, all of them
+  /// otherwise, are reached through the network. Returns how many links there are.
+  virtual std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
+  /// The handler with this index is known to lanes from now on.
+  virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
+
+  virtual void* stream() const = 0;
+  /// A kernel follows on stream() / has been started, with what went wrong or "".
+  virtual void begin_launch(const char* kernel) = 0;
+  virtual void end_launch(const std::string& error) = 0;
+
+  // The network's owner.
+
+  /// Whether a kernel is still running on stream(). Throws if one has failed.
+  virtual bool was_running() = 0;
+  /// Takes a frame to the device, where it is applied: job.left becomes 0 at a later step(). False: not now.
+  virtual bool try_submit(ApplyJob& job) = 0;
+  /// Looks for what has ended, and starts a pass if there is reason to, or `wanted`. True if something moved.
+  virtual bool step(bool wanted) = 0;
+  /// Passes started so far, and ended. What had arrived before pass n began is applied when it has ended
+  /// quietly (or by the kernels that took it earlier: see quiet_since()).
+  virtual std::uint64_t passes_started() const = 0;
+  /// A pass that began after `pass` passes had been started has ended, found nothing to do, and no frame is
+  /// left: all that had arrived is applied and all that handlers had sent has left.
+  virtual bool quiet_since(std::uint64_t passes) const = 0;
+  virtual std::uint32_t links() const = 0;
+  virtual std::uint32_t pe_of_link(std::uint32_t link) const = 0;
+  /// Messages to and from the link's PE that did not pass the host, by the last pass.
+  virtual std::uint64_t sent_to(std::uint32_t link) const = 0;
+  virtual std::uint64_t applied_from(std::uint32_t link) const = 0;
+  /// Lanes wait for others to make room; asked once, forgotten.
+  virtual bool take_starving() = 0;
+  virtual DeviceTraffic traffic() const = 0;
+};
+
+/// Null where the build has no device or the machine has none.
+std::unique_ptr<DeviceEngine> make_device_engine(const DeviceSettings& settings);
+/// GPUs of the back end that was built; 0 if there is none or nothing was built.
+std::uint32_t count_devices();
+
+}  // namespace esker

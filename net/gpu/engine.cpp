@@ -1,0 +1,551 @@
+// One PE's GPU: its memory, its links to peers, frames of the network, passes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <esker/device/gpu/api.hpp>
+#include <esker/net/device_engine.hpp>
+#include <esker/net/gpu/pass.hpp>
+#include <esker/net/gpu/share.hpp>
+#include <fstream>
+
+namespace esker {
+namespace gpu {
+namespace {
+
+constexpr std::uint32_t kPassGroups = 132;
+constexpr std::uint32_t kMaxHandlersOnDevice = HandlerTable::kMaxHandlers;
+constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
+static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
+constexpr std::size_t kChunkTableBytes = 16 * 1024;
+
+std::uint64_t hash_of_host() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+/// What an offer's words hold.
+struct Offer {
+  std::uint64_t host;
+  std::uint64_t process;
+  std::uint64_t device;
+  std::uint64_t address;  // of the inbox, in that process
+  std::uint64_t usable;
+  std::uint64_t reserved[5];
+  MemoryHandle handle;
+};
+static_assert(sizeof(MemoryHandle) == 64 && sizeof(Offer) <= sizeof(InboxOffer::words));
+
+class Engine final : public DeviceEngine {
+ public:
+  explicit Engine(const DeviceSettings& settings) : settings_{settings} {
+    const std::uint32_t devices = device_count();
+    device_ = static_cast<int>(settings.rank_on_host % devices);
+    use_device();
+    Properties properties{};
+    require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
+    name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
+    int least = 0;
+    int greatest = 0;
+    require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
+    for (Stream* stream : {&user_stream_, &copy_stream_, &pass_stream_}) {
+      const int priority = stream == &pass_stream_ ? greatest : least;
+      require(ESKER_GPU(StreamCreateWithPriority)(stream, ESKER_GPU(StreamNonBlocking), priority),
+              "making a stream");
+    }
+    make_heap(devices);
+    make_queue();
+    make_share();
+  }
+
+  ~Engine() override {
+    (void)ESKER_GPU(SetDevice)(device_);
+    (void)ESKER_GPU(DeviceSynchronize)();
+    for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
+    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_}) (void)ESKER_GPU(StreamDestroy)(stream);
+  }
+
+  std::string name() const override { return name_; }
+  std::byte* heap_base() const override { return heap_base_; }
+  std::uint64_t heap_limit() const override { return heap_limit_; }
+  std::uint64_t declared_host_bytes() const override { return pinned_bytes_; }
+
+  void clear(std::uint64_t offset, std::uint64_t bytes) override {
+    use_device();
+    require(ESKER_GPU(MemsetAsync)(heap_base_ + offset, 0, bytes, user_stream_), "clearing the heap");
+    wait_for_user_stream("clearing the heap");
+  }
+  void read(std::uint64_t offset, void* to, std::uint64_t bytes) override {
+    copy(to, heap_base_ + offset, bytes, "reading the heap");
+  }
+  void write(std::uint64_t offset, const void* from, std::uint64_t bytes) override {
+    copy(heap_base_ + offset, from, bytes, "writing the heap");
+  }
+  void set_heap_end(std::uint64_t bytes) override {
+    share_.heap = {heap_base_, bytes};
+    publish_share();
+  }
+
+  PackageQueue host_queue() const override { return share_.host_queue; }
+  const DeviceShare* share() const override { return share_memory_.as<DeviceShare>(); }
+
+  InboxOffer offer() override {
+    use_device();
+    Offer mine{};
+    mine.host = hash_of_host();
+    mine.process = static_cast<std::uint64_t>(getpid());
+    mine.device = static_cast<std::uint64_t>(device_);
+    if (settings_.heap_on_device && !settings_.projecting && settings_.n_pes > 1) {
+      inbox_ = DeviceMemory(Ring::kBytes * slots_in_inbox(), "the inbox");
+      mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
+      mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
+      (void)ESKER_GPU(GetLastError)();
+    }
+    InboxOffer words;
+    std::memcpy(words.words.data(), &mine, sizeof mine);
+    return words;
+  }
+
+  std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) override {
+    use_device();
+    std::vector<std::uint8_t> bins(settings_.n_pes, static_cast<std::uint8_t>(kNetwork));
+    if (!settings_.projecting && settings_.heap_on_device) bins[settings_.pe] = static_cast<std::uint8_t>(kSelf);
+    const auto offer_of = [&](std::uint32_t pe) {
+      Offer offer;
+      std::memcpy(&offer, offers[pe].words.data(), sizeof offer);
+      return offer;
+    };
+    std::uint32_t links = 0;
+    if (use_peers && inbox_) {
+      const Offer mine = offer_of(settings_.pe);
+      tails_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
+      heads_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
+      for (std::uint32_t pe = 0; pe < offers.size() && links < kMaxLinks; ++pe) {
+        if (pe == settings_.pe) continue;
+        const Offer peer = offer_of(pe);
+        // Decided alike at both ends: rings stand in the order of PEs.
+        if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
+        if (index_on_host(offers, pe) >= slots_in_inbox() || index_on_host(offers, settings_.pe) >= slots_in_inbox()) {
+          continue;
+        }
+        std::byte* const inbox = open_inbox(mine, peer, pe);
+        share_.pe_of[links] = pe;
+        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels,
+                            inbox + Ring::kBytes * index_on_host(offers, settings_.pe)};
+        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels,
+                              inbox_.as<std::byte>() + Ring::kBytes * index_on_host(offers, pe)};
+        bins[pe] = static_cast<std::uint8_t>(links);
+        ++links;
+      }
+    }
+    bins_ = DeviceMemory(bins.size(), "the table of destinations");
+    require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
+            "copying the table of destinations");
+    share_.bin_of = bins_.as<std::uint8_t>();
+    share_.links = links;
+    publish_share();
+    return links;
+  }
+
+  void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) override {
+    use_device();
+    if (!settings_.heap_on_device) return;  // the host applies
+    if (entry.device == nullptr) {
+      throw Error(Error::Kind::kHandler,
+                  fmt::format("register_handler '{}': the heap is on a GPU, and this source was not compiled for it; "
+                              "compile it with the device's compiler, or use --heap host",
+                              entry.name));
+    }
+    if (!handlers_) {
+      handlers_ = DeviceMemory(kMaxHandlersOnDevice * sizeof(DeviceHandler), "the table of handlers");
+      handler_slots_ = DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
+                                    "what handlers send");
+      handler_counters_ = DeviceMemory(2 * sizeof(PackageQueue::Counter), "counters");
+      granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
+      share_.handlers = handlers_.as<DeviceHandler>();
+      share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
+      auto* const counters = handler_counters_.as<PackageQueue::Counter>();
+      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(), kHandlerSlots,
+                                          kHandlerSlotBytes);
+    }
+    DeviceMemory function(std::max<std::uint32_t>(1, entry.device->function_bytes), "a handler");
+    require(ESKER_GPU(Memcpy)(function.as<void>(), entry.device->function, entry.device->function_bytes,
+                              ESKER_GPU(MemcpyDefault)),
+            "copying a handler");
+    DeviceHandler known{nullptr, function.as<void>(), 0, entry.target_bytes, entry.target_alignment};
+    DeviceHandler* const at = handlers_.as<DeviceHandler>() + (index - 1);
+    require(ESKER_GPU(Memcpy)(at, &known, sizeof known, ESKER_GPU(MemcpyDefault)), "copying a handler");
+    const std::string error = entry.device->publish(at, user_stream_);
+    if (!error.empty()) throw Error(Error::Kind::kDevice, "publishing a handler: " + error);
+    wait_for_user_stream("publishing a handler");
+    functions_.push_back(std::move(function));
+    share_.handlers_known = index;
+    if (std::find(starters_.begin(), starters_.end(), entry.device->start_pass) == starters_.end()) {
+      starters_.push_back(entry.device->start_pass);
+      starters_known_.store(starters_.size(), std::memory_order_release);
+    }
+    publish_share();
+  }
+
+  void* stream() const override { return user_stream_; }
+  void begin_launch(const char* kernel) override {
+    use_device();
+    kernel_.store(kernel, std::memory_order_relaxed);
+  }
+  void end_launch(const std::string& error) override {
+    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("kernel '{}': {}", kernel_name(), error));
+  }
+
+  bool was_running() override {
+    use_device();
+    const ApiError error = ESKER_GPU(StreamQuery)(user_stream_);
+    if (error == ESKER_GPU(ErrorNotReady)) {
+      (void)ESKER_GPU(GetLastError)();
+      return true;
+    }
+    if (error != ESKER_GPU(Success)) {
+      throw Error(Error::Kind::kDevice, fmt::format("kernel '{}' failed on {}: {}", kernel_name(), name_, text_of(error)));
+    }
+    return false;
+  }
+
+  bool try_submit(ApplyJob& job) override {
+    use_device();
+    if (free_frames_.empty()) return false;
+    const std::uint32_t f = free_frames_.back();
+    std::byte* const staged = staging_.as<std::byte>() + f * slot_bytes_;
+    const std::uint32_t chunks = stage(job, staged);
+    std::byte* const slot = frames_.as<std::byte>() + f * slot_bytes_;
+    require(ESKER_GPU(MemcpyAsync)(slot, staged, table_bytes(chunks), ESKER_GPU(MemcpyDefault), copy_stream_),
+            "copying a frame to the device");
+    require(ESKER_GPU(MemcpyAsync)(slot + kChunkTableBytes, staged + kChunkTableBytes, job.header.bytes,
+                                   ESKER_GPU(MemcpyDefault), copy_stream_),
+            "copying a frame to the device");
+    FrameInFlight& frame = frame_of_[f];
+    frame.job = &job;
+    frame.generation = (frame.generation + 1) & 0xffffff;
+    job.left.store(1, std::memory_order_relaxed);
+    std::uint64_t* const cursor = cursors_.as<std::uint64_t>() + f;
+    *cursor = FrameTurn::pack(frame.generation, chunks);
+    require(ESKER_GPU(MemcpyAsync)(&turns_.as<FrameTurn>()[f].cursor, cursor, sizeof *cursor,
+                                   ESKER_GPU(MemcpyDefault), copy_stream_),
+            "publishing a frame");
+    free_frames_.pop_back();
+    ++frames_out_;
+    if (chunks == 0) host().frame_done[f].store_release(frame.generation);
+    return true;
+  }
+
+  bool step(bool wanted) override {
+    look_for_trouble();
+    bool moved = false;
+    for (std::uint32_t f = 0; frames_out_ > 0 && f < kFrames; ++f) {
+      FrameInFlight& frame = frame_of_[f];
+      if (frame.job == nullptr || host().frame_done[f].load_acquire() != frame.generation) continue;  // [frame]
+      std::exchange(frame.job, nullptr)->left.store(0, std::memory_order_release);
+      free_frames_.push_back(f);
+      --frames_out_;
+      moved = true;
+    }
+    if (pass_ended_ < passes_started_) {
+      if (host().pass.load_acquire() != passes_started_) {  // [pass]
+        if (++steps_in_pass_ % kStepsBetweenQueries == 0) check_pass_stream();
+        return moved;
+      }
+      pass_ended_ = passes_started_;
+      std::memcpy(&snapshot_, &host().snapshot, sizeof snapshot_);
+      publish_traffic();
+      quiet_ = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
+      moved |= snapshot_.moved > 0;
+      again_ = snapshot_.moved > 0 || snapshot_.handler_backlog > 0;
+    }
+    if (!wanted && !again_ && frames_out_ == 0) return moved;
+    use_device();
+    again_ = false;
+    steps_in_pass_ = 0;
+    frames_at_start_ = frames_out_;
+    const std::size_t starters = starters_known_.load(std::memory_order_acquire);
+    const auto start = starters == 0 ? &start_plain_pass : starters_[passes_started_ % starters];
+    const std::string error = start(share(), passes_started_ + 1, kPassGroups, pass_stream_);
+    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
+    ++passes_started_;
+    return moved;
+  }
+
+  std::uint64_t passes_started() const override { return passes_started_; }
+  bool quiet_since(std::uint64_t passes) const override {
+    // One pass of each source file that has handlers: each applies its own.
+    const std::size_t needed = std::max<std::size_t>(1, starters_known_.load(std::memory_order_acquire));
+    return quiet_ && pass_ended_ >= passes + needed && frames_out_ == 0 && frames_at_start_ == 0;
+  }
+  std::uint32_t links() const override { return share_.links; }
+  std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
+  std::uint64_t sent_to(std::uint32_t link) const override { return snapshot_.totals.sent_to[link]; }
+  std::uint64_t applied_from(std::uint32_t link) const override { return snapshot_.totals.applied_from[link]; }
+  bool take_starving() override {
+    if (host().starving.load_relaxed() == 0) return false;
+    host().starving.store_relaxed(0);
+    return true;
+  }
+  DeviceTraffic traffic() const override {
+    return {sent_.load(std::memory_order_relaxed),     local_.load(std::memory_order_relaxed),
+            applied_.load(std::memory_order_relaxed),  packages_.load(std::memory_order_relaxed),
+            bytes_.load(std::memory_order_relaxed),    by_handlers_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  struct FrameInFlight {
+    ApplyJob* job = nullptr;
+    std::uint64_t generation = 0;
+  };
+  static constexpr std::uint32_t kStepsBetweenQueries = 4096;
+
+  HostWords& host() const { return *host_words_.as<HostWords>(); }
+  std::string kernel_name() const {
+    const char* name = kernel_.load(std::memory_order_relaxed);
+    return name == nullptr ? "none of Esker's" : name;
+  }
+  /// In each call: every thread has its own current device, and the user may change it.
+  void use_device() const { require(ESKER_GPU(SetDevice)(device_), fmt::format("using GPU {}", device_)); }
+  void copy(void* to, const void* from, std::uint64_t bytes, const char* what) {
+    use_device();
+    require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), user_stream_), what);
+    wait_for_user_stream(what);
+  }
+  void wait_for_user_stream(const char* what) {
+    const ApiError error = ESKER_GPU(StreamSynchronize)(user_stream_);
+    if (error != ESKER_GPU(Success)) {
+      throw Error(Error::Kind::kDevice, fmt::format("{}: kernel '{}' failed on {}: {}", what, kernel_name(), name_,
+                                                    text_of(error)));
+    }
+  }
+
+  void make_heap(std::uint32_t devices) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    require(ESKER_GPU(MemGetInfo)(&free, &total), "asking for the device's memory");
+    heap_limit_ = settings_.heap_bytes;
+    if (heap_limit_ == 0) {
+      const std::uint32_t sharers = (settings_.pes_on_host + devices - 1) / devices;
+      heap_limit_ = free / 2 / std::max(1u, sharers);
+    }
+    constexpr std::uint64_t kUnit = std::uint64_t{2} << 20;
+    heap_limit_ = (heap_limit_ + kUnit - 1) / kUnit * kUnit;
+    const std::string what = fmt::format("the symmetric heap (heap_bytes; {} MiB are free on {})", free >> 20, name_);
+    if (settings_.heap_on_device) {
+      device_heap_ = DeviceMemory(heap_limit_, what, false);
+      heap_base_ = device_heap_.as<std::byte>();
+    } else {
+      pinned_heap_ = PinnedMemory(heap_limit_, what, false);
+      heap_base_ = pinned_heap_.as<std::byte>();
+    }
+  }
+
+  void make_queue() {
+    const std::size_t bytes = PackageQueue::storage_bytes(settings_.package_slots, settings_.package_bytes);
+    queue_slots_ = PinnedMemory(bytes, "the package queue");
+    queue_head_ = PinnedMemory(sizeof(PackageQueue::Counter), "a counter");
+    queue_tail_ = DeviceMemory(sizeof(PackageQueue::Counter), "a counter");
+    pinned_bytes_ += bytes;
+    share_.host_queue = PackageQueue(queue_tail_.as<PackageQueue::Counter>(), queue_head_.as<PackageQueue::Counter>(),
+                                     queue_slots_.as<std::byte>(), settings_.package_slots, settings_.package_bytes);
+  }
+
+  void make_share() {
+    host_words_ = PinnedMemory(sizeof(HostWords), "words shared with the device");
+    totals_ = DeviceMemory(sizeof(Totals), "counters");
+    trouble_taken_ = DeviceMemory(3 * kLineBytes, "counters");
+    share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes share");
+    share_.heap = {heap_base_, 0};
+    share_.pe = settings_.pe;
+    share_.n_pes = settings_.n_pes;
+    share_.totals = totals_.as<Totals>();
+    share_.host = host_words_.as<HostWords>();
+    share_.trouble_taken = trouble_taken_.as<DeviceAtomic<std::uint32_t>>();
+    share_.pass_groups = reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
+    share_.pass_moved = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
+    if (settings_.heap_on_device) {
+      slot_bytes_ = kChunkTableBytes + (settings_.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+      frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
+      turns_ = DeviceMemory(kFrames * sizeof(FrameTurn), "frames' turns");
+      staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
+      cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
+      pinned_bytes_ += kFrames * slot_bytes_;
+      share_.frames = frames_.as<std::byte>();
+      share_.frame_bytes = slot_bytes_;
+      share_.frame_turns = turns_.as<FrameTurn>();
+      for (std::uint32_t f = 0; f < kFrames; ++f) free_frames_.push_back(f);
+    }
+    publish_share();
+  }
+
+  /// Between kernels of Esker, or where lanes only find more than before.
+  void publish_share() {
+    use_device();
+    require(ESKER_GPU(MemcpyAsync)(share_memory_.as<void>(), &share_, sizeof share_, ESKER_GPU(MemcpyDefault),
+                                   user_stream_),
+            "copying what lanes share");
+    wait_for_user_stream("copying what lanes share");
+  }
+
+  static std::uint32_t slots_in_inbox() { return kMaxLinks + 1; }
+  static std::uint32_t index_on_host(const std::vector<InboxOffer>& offers, std::uint32_t pe) {
+    Offer mine;
+    std::memcpy(&mine, offers[pe].words.data(), sizeof mine);
+    std::uint32_t index = 0;
+    for (std::uint32_t other = 0; other < pe; ++other) {
+      Offer offer;
+      std::memcpy(&offer, offers[other].words.data(), sizeof offer);
+      if (offer.host == mine.host) ++index;
+    }
+    return index;
+  }
+
+  std::byte* open_inbox(const Offer& mine, const Offer& peer, std::uint32_t pe) {
+    const std::string what = fmt::format("reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe,
+                                         settings_.pe);
+    if (peer.process == mine.process) {
+      if (peer.device != mine.device) {
+        const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(static_cast<int>(peer.device), 0);
+        if (error != ESKER_GPU(ErrorPeerAccessAlreadyEnabled)) require(error, what);
+        (void)ESKER_GPU(GetLastError)();
+      }
+      return reinterpret_cast<std::byte*>(peer.address);
+    }
+    void* at = nullptr;
+    require(ESKER_GPU(IpcOpenMemHandle)(&at, peer.handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
+    opened_.push_back(at);
+    return static_cast<std::byte*>(at);
+  }
+
+  static std::size_t table_bytes(std::uint32_t chunks) { return std::max<std::size_t>(1, chunks) * sizeof(Chunk); }
+
+  /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
+  std::uint32_t stage(const ApplyJob& job, std::byte* staged) const {
+    auto* const table = reinterpret_cast<Chunk*>(staged);
+    std::byte* const frame = staged + kChunkTableBytes;
+    std::memcpy(frame, job.frame, job.header.bytes);
+    // Chunks as small as serve many waves, as large as the table allows.
+    constexpr std::uint32_t kMostChunks = kChunkTableBytes / sizeof(Chunk);
+    std::uint32_t chunk_messages = 256;
+    while (job.header.messages / chunk_messages + job.header.runs > kMostChunks) chunk_messages *= 2;
+    std::uint32_t chunks = 0;
+    wire::RunReader reader(job.frame);
+    wire::Run run;
+    while (reader.next(run)) {
+      for (std::uint32_t first = 0; first < run.count; first += chunk_messages) {
+        const auto at = static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - job.frame);
+        table[chunks++] = {run.command.word(),
+                           run.words,
+                           std::min(chunk_messages, run.count - first),
+                           run.count,
+                           static_cast<std::uint32_t>(kChunkTableBytes) + at,
+                           job.header.source};
+      }
+    }
+    return chunks;
+  }
+
+  void check_pass_stream() {
+    use_device();
+    const ApiError error = ESKER_GPU(StreamQuery)(pass_stream_);
+    if (error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorNotReady)) {
+      (void)ESKER_GPU(GetLastError)();
+      return;
+    }
+    throw Error(Error::Kind::kDevice,
+                fmt::format("kernel '{}' or a pass failed on {}: {}", kernel_name(), name_, text_of(error)));
+  }
+
+  void look_for_trouble() {
+    if (host().trouble.load_acquire() == 0) return;  // [trouble]
+    const HostWords::Report& r = host().report;
+    const std::string who =
+        r.is_handler != 0 ? std::string("in a handler")
+                          : fmt::format("by lane {} of group {} of kernel '{}'", r.lane, r.group, kernel_name());
+    switch (r.trouble) {
+      case Trouble::kBadPe:
+        misuse(fmt::format("{} {}: PE {} is not below {}", r.call, who, r.pe, settings_.n_pes));
+      case Trouble::kBadTarget:
+        misuse(fmt::format("{} {}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
+                           r.call, who, r.bytes, static_cast<std::int64_t>(r.offset), share_.heap.bytes));
+      case Trouble::kHandlersOutrun:
+        throw Error(Error::Kind::kOutOfMemory,
+                    fmt::format("handlers have sent {} messages that nothing has sent on yet, and no more fit: each "
+                                "message makes more than one new one, faster than they are applied",
+                                r.offset));
+      default:
+        throw Error(Error::Kind::kNetwork,
+                    fmt::format("a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned "
+                                "or outside (the heap's allocated part ends at {:#x})",
+                                r.pe, r.bytes, r.offset, share_.heap.bytes));
+    }
+  }
+
+  void publish_traffic() {
+    const Totals& t = snapshot_.totals;
+    sent_.store(t.sent, std::memory_order_relaxed);
+    local_.store(t.local, std::memory_order_relaxed);
+    applied_.store(t.applied, std::memory_order_relaxed);
+    packages_.store(t.packages, std::memory_order_relaxed);
+    bytes_.store(t.bytes, std::memory_order_relaxed);
+    by_handlers_.store(t.by_handlers, std::memory_order_relaxed);
+  }
+
+  const DeviceSettings settings_;
+  int device_ = 0;
+  std::string name_;
+  Stream user_stream_ = nullptr;
+  Stream copy_stream_ = nullptr;
+  Stream pass_stream_ = nullptr;  // first in line for room on the device
+  std::uint64_t pinned_bytes_ = 0;
+  DeviceMemory device_heap_;
+  PinnedMemory pinned_heap_;
+  std::byte* heap_base_ = nullptr;
+  std::uint64_t heap_limit_ = 0;
+  PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
+  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, frames_, turns_;
+  DeviceMemory handlers_, handler_slots_, handler_counters_, granule_locks_;
+  std::vector<DeviceMemory> functions_;
+  std::vector<void*> opened_;  // peers' inboxes
+  DeviceShare share_{};        // the host's copy
+  std::atomic<const char*> kernel_{nullptr};
+  std::vector<std::string (*)(const DeviceShare*, std::uint64_t, std::uint32_t, void*)> starters_ = [] {
+    std::vector<std::string (*)(const DeviceShare*, std::uint64_t, std::uint32_t, void*)> all;
+    all.reserve(kMaxHandlersOnDevice);  // the owner reads it while registration adds
+    return all;
+  }();
+  std::atomic<std::size_t> starters_known_{0};
+
+  // The network owner's.
+  std::size_t slot_bytes_ = 0;
+  std::vector<std::uint32_t> free_frames_;
+  std::array<FrameInFlight, kFrames> frame_of_;
+  std::uint32_t frames_out_ = 0;
+  std::uint32_t frames_at_start_ = 0;  // of the last pass
+  std::uint64_t passes_started_ = 0;
+  std::uint64_t pass_ended_ = 0;
+  std::uint32_t steps_in_pass_ = 0;
+  bool quiet_ = false;  // the last pass found nothing
+  bool again_ = false;
+  HostWords::Snapshot snapshot_{};
+  std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};
+};
+
+}  // namespace
+}  // namespace gpu
+
+std::uint32_t count_devices() { return gpu::device_count(); }
+
+std::unique_ptr<DeviceEngine> make_device_engine(const DeviceSettings& settings) {
+  if (count_devices() == 0) return nullptr;
+  return std::make_unique<gpu::Engine>(settings);
+}
+
+}  // namespace esker

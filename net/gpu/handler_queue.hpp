@@ -1,0 +1,98 @@
+// What handlers send on the device: a queue of single messages, which lanes that have just sent, and
+// passes, send on.
+#pragma once
+
+#include <cstdint>
+#include <esker/device/group.hpp>
+#include <esker/net/gpu/share.hpp>
+
+#if defined(ESKER_ON_GPU)
+
+namespace esker {
+
+ESKER_HD inline HandlerContext::HandlerContext(const gpu::DeviceShare& share, std::uint32_t source,
+                                               std::uint16_t handler)
+    : heap_{share.heap},
+      pe_{share.pe},
+      n_pes_{share.n_pes},
+      source_{source},
+      handler_{handler},
+      share_{&share} {}
+
+ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
+                                                const std::uint64_t* words) {
+  PackageQueue queue = share_->handler_queue;
+  const std::uint64_t ticket = queue.reserve();
+  if (!queue.was_empty(ticket)) {  // it must not wait: the job ends
+    gpu::tell(*share_, {gpu::Trouble::kHandlersOutrun, pe_, 0, 1, 0, queue.slots(), 0, "a handler"});
+    return;
+  }
+  for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r];
+  gpu::counter(share_->totals->by_handlers).fetch_add_relaxed(1);
+  queue.publish(ticket, command.word(), width, 1);
+}
+
+namespace gpu {
+
+/// One message a lane out of the handlers' queue.
+struct HandlerMessage {
+  std::uint32_t command;
+  std::uint32_t width;  // 0: this lane has got none
+  std::uint64_t words[kMaxMessageWords];
+};
+
+/// Takes up to one message a lane. Collective over the crew; waits for nobody. Returns how many.
+template <class Crew>
+ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew& crew, const Position& mine,
+                                             HandlerMessage& message) {
+  message.width = 0;
+  PackageQueue queue = share.handler_queue;
+  if (queue.slots() == 0) return 0;
+  const bool leads = mine.index + 1 == mine.total;
+  const std::uint64_t head = crew.broadcast(leads ? queue.was_head() : std::uint64_t{0}, mine.last);
+  const bool full = queue.was_full(head + mine.index);
+  const Position place = crew.position_among(full);
+  const bool in_batch = full && place.index == mine.index;  // no gap below
+  std::uint32_t batch = crew.position_among(in_batch).total;
+  if (batch == 0) return 0;
+  if (leads && !queue.try_take(head, batch)) batch = 0;
+  batch = crew.broadcast(batch, mine.last);
+  if (mine.index < batch) {
+    const std::uint64_t ticket = head + mine.index;
+    const auto& header = queue.header(ticket);
+    message.command = header.command;
+    message.width = header.words;
+    for (std::uint32_t r = 0; r < message.width; ++r) message.words[r] = queue.row(ticket, message.width, r)[0];
+    queue.release(ticket);
+  }
+  return batch;
+}
+
+/// Sends on what handlers have sent, a message a lane, through `send(command, width, words)`, which is
+/// collective over lanes of one command and width. Returns how many.
+template <class Send>
+ESKER_HD std::uint32_t send_on(const DeviceShare& share, GroupLane& lane, Send send) {
+  auto crew = lane.coalesced();
+  const Position mine = crew.position_among(true);
+  HandlerMessage message;
+  const std::uint32_t taken = take_handler_messages(share, crew, mine, message);
+  if (taken == 0) return 0;
+  for (bool has = message.width > 0;;) {
+    // The commands of the highest lane that still has a message, and of all that have the same.
+    const Position left = crew.position_among(has);
+    if (left.total == 0) break;
+    const std::uint32_t command = crew.broadcast(message.command, left.last);
+    const std::uint32_t width = crew.broadcast(message.width, left.last);
+    if (has && message.command == command && message.width == width) {
+      send(command, width, message.words);
+      has = false;
+    }
+    crew.sync();
+  }
+  return taken;
+}
+
+}  // namespace gpu
+}  // namespace esker
+
+#endif

@@ -1,0 +1,10 @@
+// The library's own pass.
+#include <esker/net/gpu/pass.hpp>
+
+namespace esker::gpu {
+
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream) {
+  return start_pass(share, number, groups, stream);
+}
+
+}  // namespace esker::gpu

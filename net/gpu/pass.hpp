@@ -1,0 +1,82 @@
+// A pass: a kernel of the runtime's own that applies what has arrived and sends on what handlers have sent,
+// when no lane of the user's does. It ends by itself; the host starts the next.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <esker/device/launch.hpp>
+#include <esker/net/gpu/sink.hpp>
+
+namespace esker::gpu {
+
+/// Starts a pass on the stream: "", or what went wrong. The library's own, which has no handlers.
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream);
+
+#if defined(ESKER_DEVICE_COMPILER)
+
+/// The body of a pass.
+///
+/// Contract. Passes run one after the other. The last group to end writes the snapshot. Where nothing moved
+///           in a pass and no kernel of the user's ran, the totals say all that this PE has sent and applied,
+///           and the handlers' queue is empty.
+/// Progress. Each wave looks at every place that it is responsible for, again as long as it finds something,
+///           a bounded number of times: memory calls that wait for the device wait for a pass at most.
+struct Pass {
+  static constexpr std::uint32_t kGroupLanes = 256;
+  static constexpr std::uint32_t kRounds = 32;
+  const DeviceShare* share_at;
+  std::uint64_t number;
+
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if defined(ESKER_ON_GPU)
+    const DeviceShare& share = *share_at;
+    ItemAutoGroup grouping(lane);
+    DeviceSink sink(share);
+    auto crew = lane.wave();
+    const Position mine = crew.position_among(true);
+    const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
+    const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
+    const std::uint32_t places = share.links * kChannels + (share.frames == nullptr ? 0 : kFrames);
+    const std::uint32_t looks = (places + waves - 1) / waves;
+    std::uint64_t moved = 0;
+    for (std::uint32_t round = 0; round < kRounds; ++round) {
+      std::uint64_t now = apply_some(share, crew, mine, wave * looks, looks, ~0u);
+      now += send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
+        grouping.send(lane, sink, command, width, words);
+      });
+      crew.sync();
+      moved += now;
+      if (crew.position_among(now > 0).total == 0) break;
+    }
+    grouping.finish(lane, sink);
+    if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
+    lane.group().sync();
+    if (lane.lane() != 0) return;
+    const auto groups = static_cast<std::uint32_t>(lane.lanes() / kGroupLanes);
+    if (share.pass_groups->fetch_add_acq_rel(1) + 1 < groups) return;
+    share.pass_groups->store_relaxed(0);
+    HostWords::Snapshot& snapshot = share.host->snapshot;
+    constexpr std::uint32_t kWords = sizeof(Totals) / sizeof(std::uint64_t);
+    for (std::uint32_t i = 0; i < kWords; ++i) {
+      reinterpret_cast<std::uint64_t*>(&snapshot.totals)[i] =
+          counter(reinterpret_cast<std::uint64_t*>(share.totals)[i]).load_acquire();
+    }
+    snapshot.moved = counter(*share.pass_moved).load_relaxed();
+    counter(*share.pass_moved).store_relaxed(0);
+    snapshot.handler_backlog = share.handler_queue.slots() == 0 ? 0 : share.handler_queue.was_occupied();
+    share.host->pass.store_release(number);  // [pass]
+#endif
+  }
+};
+
+/// The same with the handlers of the source file that calls it; one of its own in each.
+static inline std::string start_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
+                              void* stream) {
+  const LaunchShape shape{std::uint64_t{groups} * Pass::kGroupLanes, Pass::kGroupLanes, 32};
+  return launch_on_device(shape, stream, Pass{share, number});
+}
+
+#endif
+
+}  // namespace esker::gpu

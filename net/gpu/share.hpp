@@ -1,0 +1,178 @@
+// What lanes on a GPU, the host and the peers' GPUs share: rings between PEs, frames from the network,
+// counters, and the words in which a lane tells the host that something is wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <esker/aggregator/command.hpp>
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/net/handler.hpp>
+#include <esker/queue/package_queue.hpp>
+
+namespace esker::gpu {
+
+inline constexpr std::uint32_t kMaxLinks = 16;      // PEs whose GPUs this one reaches, itself excluded
+inline constexpr std::uint32_t kStageWords = 512;   // of a group's open package
+inline constexpr std::uint32_t kChannels = 16;      // queues a pair of PEs: lanes of different groups meet less
+inline constexpr std::uint32_t kChannelSlots = 128;  // of kStageWords words each
+inline constexpr std::uint32_t kFrames = 64;        // frames of the network that are on the device at a time
+inline constexpr std::uint32_t kChunkMessages = 1024;  // of a frame, that one crew applies
+inline constexpr std::uint32_t kHandlerSlots = 1u << 18;  // messages that handlers have sent and nobody sent on
+inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
+
+/// Packages from one PE to another: channels whose slots stand with the receiver. The sender's view has
+/// the tails, the receiver's the heads, each in its own memory, so no atomic crosses the link.
+struct Ring {
+  PackageQueue::Counter* counters = nullptr;
+  std::byte* storage = nullptr;
+
+  static constexpr std::uint32_t kPayloadBytes = kStageWords * 8;
+  static constexpr std::size_t kChannelBytes = PackageQueue::storage_bytes(kChannelSlots, kPayloadBytes);
+  static constexpr std::size_t kBytes = kChannels * kChannelBytes;
+
+  ESKER_HD PackageQueue channel(std::uint32_t c) const {
+    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, kChannelSlots, kPayloadBytes);
+  }
+};
+
+/// A part of a run of a frame, that one crew applies: word r of message i is
+/// words[r * stride + i] from byte `at` of the frame on.
+struct Chunk {
+  std::uint32_t command;
+  std::uint32_t words;
+  std::uint32_t count;
+  std::uint32_t stride;
+  std::uint32_t at;
+  std::uint32_t source;
+};
+
+/// A frame's turn, in device memory. The host publishes (generation, chunks, 0) once the frame, Chunk[chunks]
+/// in front of it, stands in its slot; lanes take chunks by compare-exchange, so one that comes late, with
+/// the cursor of another generation, gets nothing.
+struct FrameTurn {
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> cursor;  // generation:24 | chunks:20 | next chunk:20
+  DeviceAtomic<std::uint32_t> finished;                    // chunks of this generation
+
+  static constexpr std::uint32_t kMaxChunks = (1u << 20) - 1;
+  ESKER_HD static constexpr std::uint64_t pack(std::uint64_t generation, std::uint64_t chunks) {
+    return (generation & 0xffffff) << 40 | chunks << 20;
+  }
+  ESKER_HD static constexpr std::uint32_t next(std::uint64_t cursor) { return cursor & 0xfffff; }
+  ESKER_HD static constexpr std::uint32_t chunks(std::uint64_t cursor) { return cursor >> 20 & 0xfffff; }
+  ESKER_HD static constexpr std::uint64_t generation(std::uint64_t cursor) { return cursor >> 40; }
+};
+
+/// Counters of the device, in its memory; they only grow.
+struct Totals {
+  std::uint64_t applied;     // messages applied here, by any path
+  std::uint64_t sent;        // messages that left lanes or handlers and do not pass the host queue
+  std::uint64_t local;       // of them, those to this PE
+  std::uint64_t packages;    // to peers
+  std::uint64_t bytes;       // in them
+  std::uint64_t by_handlers;  // messages that handlers have sent
+  std::uint64_t sent_to[kMaxLinks];
+  std::uint64_t applied_from[kMaxLinks];
+};
+
+/// A word of Totals, for lanes.
+ESKER_HD inline DeviceAtomic<std::uint64_t>& counter(std::uint64_t& word) {
+  static_assert(sizeof(DeviceAtomic<std::uint64_t>) == sizeof(std::uint64_t));
+  return reinterpret_cast<DeviceAtomic<std::uint64_t>&>(word);
+}
+
+/// What a lane has to report. The first one wins.
+enum class Trouble : std::uint32_t {
+  kNone,
+  kBadPe,          // a lane's call names a PE that does not exist
+  kBadTarget,      // a lane's call names a target outside the heap
+  kBadArrival,     // a message that arrived has an address outside the heap
+  kHandlersOutrun  // handlers have sent more than fits
+};
+
+/// In host memory that lanes write: each word by one side.
+struct HostWords {
+  // A pass's result, written by its last group. `pass` last.
+  struct Snapshot {
+    Totals totals;
+    std::uint64_t moved;            // messages applied or sent on in the pass
+    std::uint64_t handler_backlog;  // messages of handlers that nobody has sent on
+  } snapshot;
+  SystemAtomic<std::uint64_t> pass;      // number of the last pass that has ended; [pass]
+  SystemAtomic<std::uint32_t> starving;  // lanes wait for peers, or for the host, to make room
+  SystemAtomic<std::uint32_t> trouble;   // 1: `report` stands; [trouble]
+  struct Report {
+    Trouble trouble;
+    std::uint32_t pe;
+    std::uint32_t lane;
+    std::uint32_t is_handler;
+    std::uint64_t group;
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    char call[16];
+  } report;
+  SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
+};
+
+/// A registered handler on the device.
+struct DeviceHandler {
+  using Call = void (*)(const void* function, HandlerContext& context, void* target,
+                        const std::uint64_t* arguments);
+  Call call;
+  const void* function;
+  std::uint64_t unit;  // gpu::unit() of the code behind `call`
+  std::uint32_t target_bytes;
+  std::uint32_t target_alignment;
+};
+
+/// What a source file that a device compiler compiles knows of a handler, made by register_handler().
+struct HandlerOnDevice {
+  std::uint32_t function_bytes;
+  const void* function;  // host copy
+  /// Starts a kernel that writes `call` and `unit` of `entry`; "" or what went wrong.
+  std::string (*publish)(DeviceHandler* entry, void* stream);
+  /// Starts a pass (net/gpu/pass.hpp) compiled there, which can call it.
+  std::string (*start_pass)(const DeviceShare* share, std::uint64_t number, std::uint32_t groups, void* stream);
+};
+
+/// Everything that lanes need beside the host queue. In device memory; the host writes it while no
+/// kernel of Esker runs (handlers: one entry more, before the first message for it).
+struct DeviceShare {
+  HeapView heap;
+  std::uint32_t pe;
+  std::uint32_t n_pes;           // destinations
+  std::uint32_t links;
+  std::uint32_t handlers_known;
+  const std::uint8_t* bin_of;    // for each destination: a link, kMaxLinks: this PE, kMaxLinks + 1: the network
+  PackageQueue host_queue;
+  std::uint32_t pe_of[kMaxLinks];
+  Ring to[kMaxLinks];
+  Ring from[kMaxLinks];
+  FrameTurn* frame_turns;
+  std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
+  std::uint64_t frame_bytes;
+  PackageQueue handler_queue;  // one message a slot
+  const DeviceHandler* handlers;
+  DeviceAtomic<std::uint32_t>* granule_locks;
+  Totals* totals;
+  HostWords* host;
+  DeviceAtomic<std::uint32_t>* trouble_taken;
+  DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
+  std::uint64_t* pass_moved;
+};
+
+inline constexpr std::uint32_t kSelf = kMaxLinks;
+inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;
+inline constexpr std::uint32_t kBins = kMaxLinks + 2;
+
+/// Tells the host. Any lane; the first report stands.
+ESKER_HD inline void tell(const DeviceShare& share, const HostWords::Report& what) {
+  std::uint32_t none = 0;
+  if (!share.trouble_taken->compare_exchange_relaxed(none, 1)) return;
+  share.host->report = what;
+  share.host->trouble.store_release(1);  // [trouble]
+}
+
+}  // namespace esker::gpu
