@@ -2,6 +2,7 @@
 #include <esker/aggregator/aggregator.hpp>
 
 #include <ctime>
+#include <string>
 
 namespace esker {
 namespace {
@@ -22,7 +23,8 @@ std::chrono::nanoseconds read_clock(clockid_t clock) {
 class Aggregators::One {
  public:
   One(const AggregatorSettings& s, BufferSink& sink)
-      : pool{s.buffer_bytes, s.buffers}, buffers{s.pe, s.n_pes, pool, OnExhausted::kPushBack, sink} {}
+      : pool{s.buffer_bytes, s.buffers}, buffers{s.pe, s.n_pes, pool, OnExhausted::kPushBack,
+                                                 sink, s.tracer} {}
 
   alignas(kLineBytes) std::atomic<bool> busy{false};
   BufferPool pool;
@@ -40,7 +42,7 @@ class Aggregators::One {
 Aggregators::Aggregators(const AggregatorSettings& settings, PackageQueue queue, BufferSink& sink)
     : settings_{settings}, queue_{queue} {
   for (std::uint32_t i = 0; i < settings.threads; ++i) all_.push_back(std::make_unique<One>(settings, sink));
-  for (const auto& one : all_) threads_.emplace_back([this, &one = *one] { run(one); });
+  for (std::uint32_t i = 0; i < settings.threads; ++i) threads_.emplace_back([this, i] { run(*all_[i], i); });
 }
 
 Aggregators::~Aggregators() { stop(); }
@@ -51,7 +53,8 @@ void Aggregators::stop() {
   threads_.clear();  // joins
 }
 
-void Aggregators::run(One& one) {
+void Aggregators::run(One& one, std::uint32_t index) {
+  if (settings_.tracer != nullptr) settings_.tracer->name_thread("aggregator " + std::to_string(index));
   // Nobody rings for a device's packages.
   Backoff backoff{settings_.producers_on_device ? kLongestNapBesideADevice : kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
@@ -96,9 +99,15 @@ bool Aggregators::try_step(One& one) {
       one.position = 0;
     }
     const auto& header = queue_.header(one.ticket);
-    const PackageView package{header.command, header.words, header.count, queue_.columns(header.words),
-                              queue_.row(one.ticket, header.words, 0)};
+    RepackSpan span(settings_.tracer, one.ticket, header.command, one.position);
+    const PackageView package{header.command,
+                              header.words,
+                              header.count,
+                              queue_.columns(header.words),
+                              queue_.row(one.ticket, header.words, 0),
+                              span.life()};
     const std::uint32_t taken = one.buffers.append(package, one.position);
+    span.set_taken(taken - one.position);
     moved |= taken != one.position;
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;
@@ -124,6 +133,9 @@ bool Aggregators::try_step(One& one) {
       const IdleClock clock{producing, producing ? read_clock(CLOCK_PROCESS_CPUTIME_ID) : now};
       moved |= one.buffers.close_stale(clock, settings_.timeout, settings_.max_age);
     }
+  }
+  if (settings_.tracer != nullptr && moved && !settings_.producers_on_device) {
+    settings_.tracer->add_counter(TraceWhat::kOccupied, static_cast<std::uint32_t>(queue_.was_occupied()));
   }
   one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);
   one.was_blocked.store(one.holds_package, std::memory_order_relaxed);

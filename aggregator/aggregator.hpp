@@ -23,6 +23,7 @@ struct AggregatorSettings {
   std::chrono::nanoseconds timeout;
   std::chrono::nanoseconds max_age;
   bool producers_on_device = false;  // their side of the queue is out of the host's sight
+  Tracer* tracer = nullptr;
 };
 
 /// The aggregators of one PE: threads, each with its own node buffers, and whoever waits and helps.
@@ -72,7 +73,7 @@ class Aggregators {
   /// Packages that are published, or about to be. Producers on a device have none under way when a flush is
   /// asked for: their kernels have ended.
   std::uint64_t was_occupied() const { return settings_.producers_on_device ? 0 : queue_.was_occupied(); }
-  void run(One& one);
+  void run(One& one, std::uint32_t index);
   bool try_step(One& one);
 
   const AggregatorSettings settings_;

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include <esker/aggregator/trace_event.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/queue/spsc_queue.hpp>
 
@@ -30,7 +31,8 @@ struct Buffer {
   std::uint32_t used = 0;         // bytes of the frame, once closed
   std::uint32_t messages = 0;     // once closed
   std::uint32_t destination = 0;  // PE
-  BufferPool* home;               // null: freed instead of recycled
+  BufferJourney journey;
+  BufferPool* home;  // null: freed instead of recycled
 };
 
 /// Frees a buffer or gives it back to its pool. Called by the network's owner.

@@ -6,8 +6,14 @@
 namespace esker {
 
 NodeBuffers::NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool,
-                         OnExhausted on_exhausted, BufferSink& sink)
-    : source_{source}, pool_{pool}, on_exhausted_{on_exhausted}, sink_{sink}, cursor_(n_pes), open_(n_pes) {}
+                         OnExhausted on_exhausted, BufferSink& sink, Tracer* tracer)
+    : source_{source},
+      pool_{pool},
+      on_exhausted_{on_exhausted},
+      sink_{sink},
+      tracer_{tracer},
+      cursor_(n_pes),
+      open_(n_pes) {}
 
 NodeBuffers::~NodeBuffers() {
   for (Open& open : open_) {
@@ -17,6 +23,8 @@ NodeBuffers::~NodeBuffers() {
 
 std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
   if (package.command != command_) switch_command(package.command, package.words);
+  if (package.life != nullptr && first == 0) [[unlikely]]
+    follow(package);
   return words_ == 1 ? append_messages<false>(package, first) : append_messages<true>(package, first);
 }
 
@@ -61,12 +69,21 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
   return package.count;
 }
 
+/// Tags the buffer that the package's first message is about to go into.
+void NodeBuffers::follow(const PackageView& package) {
+  const auto pe = static_cast<std::uint32_t>(package.rows[0] >> kOffsetBits);
+  // No room in the whole pool: append() finds that too, and the package comes again.
+  if (cursor_[pe].next == cursor_[pe].end && !make_room(pe)) return;
+  BufferJourney& journey = open_[pe].buffer->journey;
+  if (journey.life.published_ns == 0) journey.life = *package.life;
+}
+
 bool NodeBuffers::make_room(std::uint32_t pe) {
   Open& open = open_[pe];
   finish_run(pe);
   const std::uint32_t message_bytes = 8 * words_;
   if (open.buffer != nullptr && open.buffer->capacity - open.at < sizeof(wire::RunHeader) + message_bytes) {
-    close(pe);
+    close(pe, "full");
   }
   if (open.buffer == nullptr) {
     open.buffer = pool_.try_acquire();
@@ -79,6 +96,7 @@ bool NodeBuffers::make_room(std::uint32_t pe) {
     open.messages = 0;
     open.runs = 0;
     open.opened = Clock::now();
+    open.buffer->journey.life = {};
     open.seen_next = nullptr;
     ++open_buffers_;
   }
@@ -110,8 +128,9 @@ void NodeBuffers::finish_run(std::uint32_t pe) {
   cursor_[pe] = {};
 }
 
-void NodeBuffers::close(std::uint32_t pe) {
+void NodeBuffers::close(std::uint32_t pe, const char* why) {
   Open& open = open_[pe];
+  TraceSpan span(tracer_, TraceWhat::kClose, why);
   finish_run(pe);
   wire::FrameHeader header = wire::make_header(wire::Kind::kMessages, source_, pe);
   header.bytes = open.at;
@@ -122,6 +141,12 @@ void NodeBuffers::close(std::uint32_t pe) {
   buffer->used = open.at;
   buffer->messages = open.messages;
   buffer->destination = pe;
+  buffer->journey.opened_ns = std::chrono::nanoseconds(open.opened.time_since_epoch()).count();
+  buffer->journey.closed_ns = span.is_on() ? span.begin_ns() : steady_ns();
+  if (span.is_on()) {
+    buffer->journey.closed_on = tracer_->track();
+    span.set_values({pe, buffer->messages, buffer->used, 0});
+  }
   open.buffer = nullptr;
   --open_buffers_;
   sink_.submit(buffer);
@@ -136,7 +161,7 @@ void NodeBuffers::switch_command(std::uint32_t command, std::uint32_t words) {
 void NodeBuffers::close_all() {
   if (open_buffers_ == 0) return;
   for (std::uint32_t pe = 0; pe < open_.size(); ++pe) {
-    if (open_[pe].buffer != nullptr) close(pe);
+    if (open_[pe].buffer != nullptr) close(pe, "flush");
   }
 }
 
@@ -158,8 +183,9 @@ bool NodeBuffers::close_stale(IdleClock idle, std::chrono::nanoseconds timeout,
       open.seen_next = next;
       open.seen_at = idle.now;
     }
-    if (idle.now - open.seen_at >= timeout || now - open.opened >= max_age) {
-      close(pe);
+    const bool timed_out = idle.now - open.seen_at >= timeout;
+    if (timed_out || now - open.opened >= max_age) {
+      close(pe, timed_out ? "time-out" : "age");
       closed = true;
     }
   }

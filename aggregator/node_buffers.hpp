@@ -7,6 +7,7 @@
 
 #include <esker/aggregator/buffer.hpp>
 #include <esker/aggregator/command.hpp>
+#include <esker/aggregator/trace.hpp>
 #include <esker/aggregator/wire.hpp>
 
 namespace esker {
@@ -40,6 +41,7 @@ struct PackageView {
   std::uint32_t count;
   std::uint32_t stride;
   const std::uint64_t* rows;
+  const PackageLife* life = nullptr;  // while tracing, of a package that is followed
 };
 
 /// Repacks messages into one buffer a destination PE (stage 2 of the thesis's Figure A-1).
@@ -53,7 +55,7 @@ class NodeBuffers {
   using Clock = std::chrono::steady_clock;
 
   NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool, OnExhausted on_exhausted,
-              BufferSink& sink);
+              BufferSink& sink, Tracer* tracer = nullptr);
   ~NodeBuffers();
   NodeBuffers(const NodeBuffers&) = delete;
   NodeBuffers& operator=(const NodeBuffers&) = delete;
@@ -96,13 +98,15 @@ class NodeBuffers {
   /// False: the pool has pushed back.
   bool make_room(std::uint32_t pe);
   void finish_run(std::uint32_t pe);
-  void close(std::uint32_t pe);
+  void close(std::uint32_t pe, const char* why);
+  void follow(const PackageView& package);
   void switch_command(std::uint32_t command, std::uint32_t words);
 
   const std::uint32_t source_;
   BufferPool& pool_;
   const OnExhausted on_exhausted_;
   BufferSink& sink_;
+  Tracer* const tracer_;
   std::vector<Cursor> cursor_;
   std::vector<Open> open_;
   std::uint32_t command_ = 0;

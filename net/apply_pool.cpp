@@ -1,6 +1,8 @@
 // The helpers' loop.
 #include <esker/net/apply_pool.hpp>
 
+#include <string>
+
 namespace esker {
 namespace {
 constexpr std::chrono::microseconds kLongestNap{1000};
@@ -9,11 +11,22 @@ constexpr std::chrono::microseconds kLongestNap{1000};
 ApplyWorker::ApplyWorker(const ApplierSettings& settings, const HandlerTable& handlers, std::uint32_t slice,
                          std::uint32_t slices, BufferSink& sink)
     : settings_{settings},
+      is_first_slice_{slice == 0},
       pool_{settings.buffer_bytes, settings.buffers},
-      outbox_{settings.pe, settings.n_pes, pool_, OnExhausted::kGrow, sink},
+      outbox_{settings.pe, settings.n_pes, pool_, OnExhausted::kGrow, sink, settings.tracer},
       applier_{handlers, slice, slices} {}
 
 void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap) {
+  TraceSpan span(settings_.tracer, TraceWhat::kApply);
+  if (span.is_on()) {
+    const BufferId id{header.source, header.destination, header.sequence};
+    span.set_values({header.messages, header.bytes, 0, 0});
+    span.set_buffer(id);
+    // Each helper goes through the whole frame; a flow has one end.
+    if (is_first_slice_) {
+      settings_.tracer->add_flow(TracePhase::kFlowEnd, id, span.begin_ns(), settings_.tracer->track());
+    }
+  }
   // Beforehand: what a handler has sent counts as open from the moment that its effects can be seen.
   was_open_.store(1, std::memory_order_seq_cst);
   HandlerContext context(heap, settings_.pe, settings_.n_pes, outbox_);
@@ -36,11 +49,11 @@ bool ApplyWorker::close_outbox(bool all) {
 
 ApplyPool::ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, const HandlerTable& handlers,
                      std::byte* heap_base, BufferSink& sink, OnError on_error)
-    : heap_base_{heap_base}, on_error_{std::move(on_error)} {
+    : heap_base_{heap_base}, on_error_{std::move(on_error)}, tracer_{settings.tracer} {
   for (std::uint32_t i = 0; i < helpers; ++i) {
     all_.push_back(std::make_unique<Helper>(settings, handlers, i, helpers, sink));
   }
-  for (const auto& helper : all_) threads_.emplace_back([this, &helper = *helper] { run(helper); });
+  for (std::uint32_t i = 0; i < helpers; ++i) threads_.emplace_back([this, i] { run(*all_[i], i); });
 }
 
 ApplyPool::~ApplyPool() {
@@ -61,7 +74,8 @@ bool ApplyPool::try_submit(ApplyJob& job) {
   return true;
 }
 
-void ApplyPool::run(Helper& helper) {
+void ApplyPool::run(Helper& helper, std::uint32_t index) {
+  if (tracer_ != nullptr) tracer_->name_thread("apply helper " + std::to_string(index));
   Backoff backoff{kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     ApplyJob* job = nullptr;

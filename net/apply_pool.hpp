@@ -31,6 +31,7 @@ struct ApplierSettings {
   std::uint32_t buffer_bytes;
   std::uint32_t buffers;  // in each applier's pool for messages of handlers
   std::chrono::nanoseconds timeout;
+  Tracer* tracer = nullptr;
 };
 
 /// One applier with what its handlers send through.
@@ -47,6 +48,7 @@ class ApplyWorker {
 
  private:
   const ApplierSettings settings_;
+  const bool is_first_slice_;
   BufferPool pool_;
   NodeBuffers outbox_;
   Applier applier_;
@@ -91,10 +93,11 @@ class ApplyPool {
   };
   static constexpr std::uint32_t kQueuedJobs = 64;
 
-  void run(Helper& helper);
+  void run(Helper& helper, std::uint32_t index);
 
   std::byte* const heap_base_;
   const OnError on_error_;
+  Tracer* const tracer_;
   std::vector<std::unique_ptr<Helper>> all_;
   std::atomic<bool> flushing_{false};
   std::atomic<bool> failed_{false};

@@ -14,8 +14,8 @@ constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: o
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
-  return {transport.pe(), s.destinations, s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
-          s.aggregation_timeout};
+  return {transport.pe(),        s.destinations, s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
+          s.aggregation_timeout, s.tracer};
 }
 
 }  // namespace
@@ -183,6 +183,7 @@ void Network::route(Buffer* buffer) {
   header.destination = pe;
   header.sequence = ++last_sequence_[pe];
   std::memcpy(buffer->bytes.get(), &header, sizeof header);
+  trace_routed(*buffer, header, local);
   peers_[pe].messages_sent.fetch_add(buffer->messages, std::memory_order_relaxed);
   peers_[pe].buffers_sent.fetch_add(1, std::memory_order_relaxed);
   (local ? messages_local_ : messages_remote_).fetch_add(buffer->messages, std::memory_order_relaxed);
@@ -205,7 +206,9 @@ bool Network::ship_queued() {
     auto& queue = to_ship_[pe];
     while (!queue.empty()) {
       Buffer* const buffer = queue.front();
+      buffer->journey.taken_ns = steady_ns();
       if (!transport_.try_send(pe, {buffer->bytes.get(), buffer->used}, buffer)) break;
+      trace_shipped(*buffer, TracePhase::kAsyncBegin, buffer->journey.taken_ns);
       queue.pop_front();
       --queued_;
       ++in_flight_;
@@ -219,9 +222,14 @@ bool Network::collect_sent() {
   if (in_flight_ == 0) return false;
   tokens_.clear();
   transport_.poll_sent(tokens_);
+  const std::int64_t now = tokens_.empty() ? 0 : steady_ns();
   for (void* token : tokens_) {
     auto* const buffer = static_cast<Buffer*>(token);
-    if (buffer->messages > 0) departed_.fetch_add(buffer->messages, std::memory_order_release);
+    if (buffer->messages > 0) {
+      stages_.send.record(now - buffer->journey.taken_ns);
+      trace_shipped(*buffer, TracePhase::kAsyncEnd, now);
+      departed_.fetch_add(buffer->messages, std::memory_order_release);
+    }
     give_back(buffer);
     --in_flight_;
   }
@@ -240,8 +248,9 @@ void Network::give_back(Buffer* buffer) {
 bool Network::receive() {
   bool moved = false;
   for (std::uint32_t i = 0; i < kFramesAStep; ++i) {
-    const std::optional<Frame> frame = transport_.try_receive();
+    std::optional<Frame> frame = transport_.try_receive();
     if (!frame) break;
+    frame->taken_ns = steady_ns();
     moved = true;
     if (failure_.is_set()) {
       transport_.release(*frame);
@@ -263,6 +272,7 @@ bool Network::receive() {
     }
     peers_[header.source].messages_received.fetch_add(header.messages, std::memory_order_relaxed);
     peers_[header.source].buffers_received.fetch_add(1, std::memory_order_relaxed);
+    trace_received(header, frame->taken_ns);
     apply(header, frame->bytes.data(), nullptr, *frame);
   }
   return moved;
@@ -343,6 +353,7 @@ void Network::apply(const wire::FrameHeader& header, const std::byte* bytes, Buf
 
 void Network::finish(const wire::FrameHeader& header, Buffer* buffer, const Frame& frame) {
   applied_from_[header.source].add(header.sequence);
+  trace_applied(header, buffer != nullptr ? buffer->journey.taken_ns : frame.taken_ns);
   peers_[header.source].buffers_applied.fetch_add(1, std::memory_order_relaxed);
   if (buffer != nullptr) {
     departed_.fetch_add(buffer->messages, std::memory_order_release);

@@ -17,6 +17,7 @@
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/failure.hpp>
+#include <esker/net/stages.hpp>
 #include <esker/net/transport.hpp>
 #include <esker/queue/mpmc_queue.hpp>
 #include <esker/queue/waiting.hpp>
@@ -45,6 +46,7 @@ struct NetworkSettings {
   std::uint32_t apply_helpers;
   std::chrono::nanoseconds aggregation_timeout;
   std::uint64_t grown_limit_bytes;  // handlers' messages that the network has not taken: more is an error
+  Tracer* tracer = nullptr;
 };
 
 /// For one peer; read by anyone, for statistics and the hang report.
@@ -95,6 +97,7 @@ class Network final : public BufferSink {
   bool has_news() const;
 
   // Owner.
+  void name_thread();
   bool progress();
   /// Tells every PE that this one has failed; progress() ships it.
   void tell_failure();
@@ -111,6 +114,7 @@ class Network final : public BufferSink {
   std::uint64_t messages_local() const { return messages_local_.load(std::memory_order_relaxed); }
   std::uint64_t messages_remote() const { return messages_remote_.load(std::memory_order_relaxed); }
   std::uint64_t grown_peak_bytes() const { return grown_peak_.load(std::memory_order_relaxed); }
+  const StageCounters& stages() const { return stages_; }
   /// Messages under the look-ahead bound that have left this PE's hands: applied here, or taken there.
   std::uint64_t departed() const { return departed_.load(std::memory_order_acquire); }
   /// What the owner is busy with in the user's call, for reports.
@@ -165,6 +169,11 @@ class Network final : public BufferSink {
   bool serve_barrier();
   void complete();
   void give_back(Buffer* buffer);
+  // network_trace.cpp: counts, and where there is a tracer, events.
+  void trace_routed(Buffer& buffer, const wire::FrameHeader& header, bool local);
+  void trace_shipped(const Buffer& buffer, TracePhase phase, std::int64_t at_ns);
+  void trace_received(const wire::FrameHeader& header, std::int64_t taken_ns);
+  void trace_applied(const wire::FrameHeader& header, std::int64_t taken_ns);
   bool locally_idle() const;
   void fail(const Error& error);
 
@@ -219,6 +228,7 @@ class Network final : public BufferSink {
 
   std::atomic<NetworkRequest*> posted_{nullptr};  // [request] release by post() / acquire by the owner
   std::deque<PeerCounters> peers_;
+  StageCounters stages_;
   std::atomic<std::uint64_t> bytes_shipped_{0};
   std::atomic<std::uint64_t> buffers_shipped_{0};
   std::atomic<std::uint64_t> messages_local_{0};

@@ -24,6 +24,7 @@ static_assert(sizeof(GatherBlock) == 56);
 struct Frame {
   std::span<const std::byte> bytes;  // aligned to 8
   std::uint32_t slot = 0;            // the transport's
+  std::int64_t taken_ns = 0;         // the network's: when try_receive() gave it
 };
 
 /// State    open -> closed. A transport is open once constructed.

@@ -50,9 +50,7 @@ void apply_environment(Config& config, const std::map<std::string, std::string>&
   for (const auto& [variable, value] : environment) {
     if (!variable.starts_with(kPrefix)) continue;
     const std::string name = variable.substr(kPrefix.size());
-    if (name == "TRACE") {
-      config.warnings.push_back("ESKER_TRACE is ignored: tracing is not built yet");
-    } else if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
       config.warnings.push_back(fmt::format("{} is ignored: there is no such setting{}", variable,
                                             did_you_mean(name, names, kPrefix)));
     }

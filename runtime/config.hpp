@@ -55,6 +55,7 @@ struct Config {
 
   std::uint32_t hang_seconds = 60;  // 0: off
   std::string hang_file = "esker-hang";
+  std::string trace;  // empty: off
   StartupPrint startup = StartupPrint::kSummary;
 
   /// What is odd but no error, for PE 0 to print.

@@ -109,6 +109,20 @@ Setting path(std::string name, std::string Config::*field, std::string help) {
           [=](const Config& c) { return nlohmann::json(c.*field); }};
 }
 
+/// A file that is written only if it is named.
+Setting optional_file(std::string name, std::string Config::*field, std::string help) {
+  return {std::move(name),
+          "",
+          "a file; empty: off",
+          std::move(help),
+          [=](Config& c, std::string_view v) {
+            if (v.ends_with('/')) illegal("is a folder");
+            c.*field = v;
+          },
+          [=](const Config& c) { return c.*field; },
+          [=](const Config& c) { return nlohmann::json(c.*field); }};
+}
+
 /// `names` are the enumerators' texts in their order; `allow` throws for one that this build lacks.
 template <class E>
 Setting choice(std::string name, E Config::*field, std::vector<std::string> names, std::string help,
@@ -200,6 +214,9 @@ std::vector<Setting> make_settings() {
       count("hang_seconds", "seconds", &C::hang_seconds, {0, 1'000'000},
             "end the job with a report after this long without progress; 0: never"),
       path("hang_file", &C::hang_file, "where that report goes as JSON: FILE.<pe>.json"),
+      optional_file("trace", &C::trace,
+                    "write what each stage does to this file, for Perfetto; with several PEs to "
+                    "NAME.<pe>.EXTENSION"),
       choice("startup", &C::startup, {"quiet", "summary"}, "what PE 0 prints at the start"),
   };
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <esker/aggregator/command.hpp>
+#include <esker/aggregator/trace.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/gpu/sink.hpp>
@@ -48,6 +49,7 @@ struct DeviceContext {
   PackageQueue queue;
   ProducerServices* services = nullptr;            // host only
   const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
+  Tracer* tracer = nullptr;                        // host only; null: off
 };
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
@@ -83,6 +85,7 @@ class PackageSink {
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
     if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
     context_->services->will_publish(count);
+    const PublishSpan span(context_->tracer, ticket, command, count);
     queue().publish(ticket, command, words, count);
     context_->services->has_published();
   }

@@ -29,6 +29,7 @@
 #include <esker/runtime/lane_workers.hpp>
 #include <esker/runtime/network_owner.hpp>
 #include <esker/runtime/runtime.hpp>
+#include <esker/runtime/trace_file.hpp>
 
 namespace esker {
 
@@ -76,6 +77,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         pe_{owner_.transport().pe()},
         n_pes_{owner_.transport().n_pes()},
         transport_name_{owner_.transport().name()},
+        trace_{config_.trace, pe_, n_pes_, config_.package_slots},
         device_{open_device()},
         memory_{make_heap()},
         queue_memory_{device_ ? 1 : config.package_slots, config.package_bytes} {
@@ -87,13 +89,15 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     const std::uint32_t buffers = std::max(config_.buffers_per_destination * destinations(), kLeastBuffers);
     const NetworkSettings settings{
         destinations(),        aggregators() * buffers + 1024, config_.node_buffer_bytes,
-        config_.apply_helpers, config_.aggregation_timeout,    kGrownLimitBytes};
+        config_.apply_helpers, config_.aggregation_timeout,    kGrownLimitBytes,
+        trace_.tracer()};
     network_ = std::make_unique<Network>(settings, owner_.transport(), handlers_, memory_.base(),
                                          memory_.end(), failure_, bell_);
     network_->set_device(device_.get(), heap_on_device());
     aggregators_ = std::make_unique<Aggregators>(
         AggregatorSettings{aggregators(), pe_, destinations(), config_.node_buffer_bytes, buffers,
-                           config_.aggregation_timeout, config_.aggregation_max_age, device_ != nullptr},
+                           config_.aggregation_timeout, config_.aggregation_max_age, device_ != nullptr,
+                           trace_.tracer()},
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
     network_->set_published(device_ ? &aggregators_->messages_counter() : &published_);
@@ -181,22 +185,32 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   void* begin_launch(const char* name) {
     failure_.raise_if_set();
     calls_.fetch_add(1, std::memory_order_relaxed);
+    Tracer* const tracer = trace_.tracer();
+    if (tracer != nullptr) launching_.emplace(tracer, TraceWhat::kLaunch, tracer->keep(name));
     device_->begin_launch(name);
     return device_->stream();
   }
-  void end_launch(const std::string& error) { device_->end_launch(error); }
+  void end_launch(const std::string& error) {
+    launching_.reset();
+    device_->end_launch(error);
+  }
 
   void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
     failure_.raise_if_set();
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
       misuse("launch: a group and a wave have at least one lane");
     const Call call(*this, name);
+    Tracer* const tracer = trace_.tracer();
+    if (tracer != nullptr) name = tracer->keep(name);
+    TraceSpan span(tracer, TraceWhat::kLaunch, name);
+    if (span.is_on()) span.set_values({static_cast<std::uint32_t>(shape.groups()), 0, 0, 0});
     aggregators_->set_producing(true);
     struct Done {
       Aggregators& aggregators;
       ~Done() { aggregators.set_producing(false); }
     } const done{*aggregators_};
-    workers_->run(shape.groups(), function, [this] { return owner_.step_if_caller(); });
+    workers_->run(
+        shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);
     failure_.raise_if_set();
   }
 
@@ -392,6 +406,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return s;
   }
 
+  StageStatistics stage_statistics() const { return read_stages(network_->stages(), trace_.tracer()); }
+
   std::uint64_t declared_memory_bytes() const { return declared_bytes_; }
 
  private:
@@ -463,6 +479,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     context_.pe = pe_;
     context_.n_pes = destinations();
     context_.services = this;
+    context_.tracer = trace_.tracer();
     if (config_.pending_messages != 0) {
       // Two packages in flight and one being filled, on each worker.
       context_.most_columns = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
@@ -516,6 +533,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   /// progress; then naps. Throws what the runtime has failed with.
   template <class Ready>
   void wait(const char* what, Ready ready, bool from_lane) {
+    const TraceSpan span(trace_.tracer(), TraceWhat::kWait, what);
     Backoff backoff{kLongestNap};
     bool marked = false;
     while (!ready()) {
@@ -576,10 +594,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
   const std::string transport_name_;
+  TraceFile trace_;  // written at its end: after every thread's
   std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
   HeapMemory memory_;
   PackageMemory queue_memory_;
   DeviceContext context_;
+  std::optional<TraceSpan> launching_;  // between begin_launch() and end_launch()
   std::unique_ptr<Network> network_;
   std::unique_ptr<Aggregators> aggregators_;
   std::unique_ptr<LaneWorkers> workers_;

@@ -30,10 +30,11 @@ LaneWorkers::~LaneWorkers() {
 }
 
 void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& function,
-                      const std::function<bool()>& between) {
+                      const std::function<bool()>& between, const char* name) {
   {
     const std::lock_guard lock(mutex_);
     function_ = &function;
+    name_ = name;
     groups_ = groups;
     chunk_ = std::clamp<std::uint64_t>(groups / (workers_.size() * 16), 1, kMostGroupsAChunk);
     next_.store(0, std::memory_order_relaxed);
@@ -57,6 +58,9 @@ void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& functi
 }
 
 void LaneWorkers::thread_main(std::uint32_t index) {
+  if (Tracer* const tracer = workers_[index]->context.tracer; tracer != nullptr) {
+    tracer->name_thread("lane thread " + std::to_string(index));
+  }
   std::uint64_t seen = 0;
   while (true) {
     {
@@ -81,6 +85,7 @@ void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<bool()>*
       if (!error_) error_ = std::current_exception();
     }
   };
+  const TraceSpan span(worker.context.tracer, TraceWhat::kRun, name_);
   keep_error([&] {
     while (!failed_.load(std::memory_order_relaxed)) {
       const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);

@@ -27,8 +27,8 @@ class LaneWorkers {
   /// on the calling thread after each of its chunks, and while other workers have theirs to end; it says
   /// whether something has moved. Throws the first exception of a lane; groups that
   /// have not begun then do not run.
-  void run(std::uint64_t groups, const Runtime::GroupFunction& function,
-           const std::function<bool()>& between);
+  void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<bool()>& between,
+           const char* name = "kernel");
 
   /// Chunks finished so far, for the hang report.
   std::uint64_t chunks_done() const { return chunks_done_.load(std::memory_order_relaxed); }
@@ -45,6 +45,7 @@ class LaneWorkers {
   bool stopping_ = false;      // guarded by mutex_
   std::exception_ptr error_;   // guarded by mutex_
   const Runtime::GroupFunction* function_ = nullptr;
+  const char* name_ = "";  // of the kernel, for traces
   std::uint64_t groups_ = 0;
   std::uint64_t chunk_ = 1;
   std::atomic<std::uint64_t> next_{0};

@@ -131,6 +131,7 @@ void Runtime::refuse_launch(const char* kernel) const {
 }
 const DeviceContext& Runtime::device_context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }
+StageStatistics Runtime::stage_statistics() const { return impl_->stage_statistics(); }
 std::uint64_t Runtime::declared_memory_bytes() const { return impl_->declared_memory_bytes(); }
 const std::string& Runtime::transport_name() const noexcept { return impl_->transport_name(); }
 void Runtime::run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {

@@ -20,6 +20,7 @@
 #include <esker/runtime/group_item.hpp>
 #include <esker/runtime/kernel_item.hpp>
 #include <esker/runtime/shmem.hpp>
+#include <esker/runtime/stage_statistics.hpp>
 #include <esker/runtime/statistics.hpp>
 #include <esker/runtime/symmetric_heap.hpp>
 #include <esker/runtime/work_item.hpp>
@@ -202,6 +203,8 @@ class Runtime {
   /// "cpu", or "cuda: NVIDIA H200, GPU 0 of 4".
   std::string device_name() const;
   Statistics statistics() const;
+  /// Local. How long this PE's buffers took from stage to stage so far, and how full they were.
+  StageStatistics stage_statistics() const;
   /// Local. Bytes beyond the heap that this PE may come to use, by /proc and what its pools may still
   /// grow by.
   std::uint64_t declared_memory_bytes() const;

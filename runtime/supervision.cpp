@@ -96,6 +96,7 @@ void Runtime::Impl::report_hang(const std::string& headline) {
                     fmt::format("{} for {} s (ESKER_HANG_SECONDS; 0 turns this off) and the job ends",
                                 headline, config_.hang_seconds),
                     config_.hang_file);
+  trace_.write();  // what follows ends the process
 }
 
 void Runtime::Impl::join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) {

@@ -71,10 +71,12 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                       {"remote_fraction", remote},
                       {"buffers_sent", r.traffic.buffers_sent},
                       {"average_buffer_bytes", buffer},
+                      {"stages", nlohmann::json::parse(esker::to_json(rt.stage_statistics()))},
                       {"transport", rt.transport_name()},
                       {"config", nlohmann::json::parse(esker::to_json(rt.config()))},
                       {"version", esker::build_info().version},
                       {"commit", esker::build_info().commit}};
+  json["stages"]["pe"] = rt.pe();
   json.update(more);
   if (json_file == "-") {
     std::puts(json.dump(2).c_str());

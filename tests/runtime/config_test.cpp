@@ -102,6 +102,7 @@ const std::vector<Case>& cases() {
       {"huge_pages", "off", "false", "maybe"},
       {"hang_seconds", "0", "0", "60s"},
       {"hang_file", "out/hang", "out/hang", ""},
+      {"trace", "out/trace.json", "out/trace.json", "out/"},
       {"startup", "quiet", "quiet", "silent"},
   };
   return all;
@@ -268,10 +269,10 @@ TEST(ConfigEnvironment, KnownVariablesGiveNoWarning) {
   EXPECT_TRUE(load_config({"", environment, {}}).warnings.empty());
 }
 
-TEST(ConfigEnvironment, TracingIsReserved) {
-  const Config config = load_config({"", {{"ESKER_TRACE", "1"}}, {}});
-  ASSERT_EQ(config.warnings.size(), 1u);
-  expect_contains(config.warnings[0], {"ESKER_TRACE", "not built yet"});
+TEST(Config, AnEmptyTraceTurnsTracingOff) {
+  const Config config = load_config({"", {{"ESKER_TRACE", "trace.json"}}, {{"trace", ""}}});
+  EXPECT_EQ(config.trace, "");
+  EXPECT_NO_THROW(validate(config));
 }
 
 TEST(Config, ABackEndThatIsNotBuiltIsAnErrorThatSaysSo) {

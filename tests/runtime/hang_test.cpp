@@ -1,6 +1,7 @@
 // A planted hang: one frame is lost on purpose, and the job must end by itself and say what is owed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -22,10 +23,11 @@ namespace {
 constexpr std::uint64_t kMessages = 100;
 
 /// PE 0 sends PE 1 one frame of messages, which the medium loses; both then wait.
-void lose_a_frame(const std::string& hang_file, bool in_quiet) {
+void lose_a_frame(const std::string& hang_file, bool in_quiet, const std::string& trace = "") {
   Config config = tiny_config();
   config.hang_seconds = 1;
   config.hang_file = hang_file;
+  config.trace = trace;
   Pes pes(2, config);
   pes.world().set_tamper([](std::uint32_t from, std::uint32_t, std::vector<std::byte>& frame) {
     wire::FrameHeader header;
@@ -62,8 +64,12 @@ class HangDeathTest : public ::testing::Test {
     unsetenv(kVariable);
   }
   std::string hang_file() const { return folder_ + "/hang"; }
-  nlohmann::json report_of(int pe) const {
-    const std::string name = hang_file() + "." + std::to_string(pe) + ".json";
+  std::string trace_file() const { return folder_ + "/trace.json"; }
+  nlohmann::json report_of(int pe) const { return load(hang_file() + "." + std::to_string(pe) + ".json"); }
+  nlohmann::json trace_of(int pe) const { return load(folder_ + "/trace." + std::to_string(pe) + ".json"); }
+
+ private:
+  static nlohmann::json load(const std::string& name) {
     std::ifstream file(name);
     EXPECT_TRUE(file.is_open()) << name << " was not written";
     nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
@@ -71,7 +77,6 @@ class HangDeathTest : public ::testing::Test {
     return report;
   }
 
- private:
   static constexpr const char* kVariable = "HANG_TEST_FOLDER";
   std::string folder_;
   bool mine_ = false;
@@ -124,6 +129,17 @@ TEST_F(HangDeathTest, ReportSaysWhoWaitsForWhatAndWhereTheJsonIs) {
       "applied\n"
       "esker: PE 0:   PE 1: 100 messages in 1 buffers to it; 0 in 0 from it, 0 buffers applied\n"
       "esker: PE 0:   the same as JSON: [^\n]*/hang.0.json\n");
+}
+
+TEST_F(HangDeathTest, TheTraceEndsWhereTheJobHangs) {
+  EXPECT_EXIT(lose_a_frame(hang_file(), false, trace_file()), ::testing::ExitedWithCode(1), kOwed);
+  const auto count = [](const nlohmann::json& trace, const char* name) {
+    const auto& events = trace["traceEvents"];
+    return std::count_if(events.begin(), events.end(),
+                         [&](const auto& event) { return event["name"] == name; });
+  };
+  EXPECT_EQ(count(trace_of(0), "ship"), 1);
+  EXPECT_EQ(count(trace_of(1), "receive"), 0);
 }
 
 // --- What a PE's own counters say.
