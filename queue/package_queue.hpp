@@ -78,7 +78,8 @@ class BasicPackageQueue {
         payload_bytes_{payload_bytes} {
     assert(std::has_single_bit(slots));
     assert(payload_bytes > 0 && payload_bytes % kLineBytes == 0);
-    slot_shift_ = static_cast<std::uint32_t>(std::countr_zero(slots));
+    // By hand: in device code std::countr_zero came out wrong (CUDA 13.0, libstdc++ 12).
+    while ((1u << slot_shift_) < slots) ++slot_shift_;
   }
 
   ESKER_HD std::uint32_t slots() const { return slots_; }

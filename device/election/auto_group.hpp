@@ -111,7 +111,7 @@ class BasicAutoGroup {
 
   /// The lane sends no more. The last lane of the group to say so sends what is left.
   template <class S>
-  ESKER_HD void finish(GroupLane& lane, S& sink) {
+  ESKER_NOINLINE ESKER_HD void finish(GroupLane& lane, S& sink) {
     auto crew = lane.coalesced();
     const Position mine = crew.position_among(true);
     std::uint32_t duty = kNone;

@@ -45,7 +45,9 @@ class DeviceMemory {
   /// `what` names it in an error: "the inbox".
   DeviceMemory(std::size_t bytes, const std::string& what, bool zeroed = true) {
     require(ESKER_GPU(Malloc)(&at_, bytes), what + " of " + std::to_string(bytes) + " bytes on the device");
-    if (zeroed) require(ESKER_GPU(Memset)(at_, 0, bytes), "clearing " + what);
+    if (!zeroed) return;
+    require(ESKER_GPU(Memset)(at_, 0, bytes), "clearing " + what);
+    require(ESKER_GPU(StreamSynchronize)(nullptr), "clearing " + what);  // other streams do not wait for it
   }
   ~DeviceMemory() {
     if (at_ != nullptr) (void)ESKER_GPU(Free)(at_);

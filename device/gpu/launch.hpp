@@ -7,17 +7,26 @@
 #include <string>
 #include <type_traits>
 
+// A kernel's argument that is read in place, not copied by every lane that takes its address.
+#if defined(__CUDACC__)
+#define ESKER_GRID_CONSTANT __grid_constant__
+#else
+#define ESKER_GRID_CONSTANT
+#endif
+
 namespace esker::gpu {
 
 /// One group a block. Lanes that the last group does not have end before its first barrier, which does
 /// not wait for them.
+/// A group has up to 1024 lanes, so a lane has a 1024th of a processor's registers at most.
 template <class Body>
-__global__ void run_lanes([[maybe_unused]] LaunchShape shape, [[maybe_unused]] Body body) {
+__global__ void __launch_bounds__(1024, 1)
+    run_lanes([[maybe_unused]] const LaunchShape shape, [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
 #if !defined(ESKER_ON_CPU)
   const std::uint64_t group = blockIdx.x;
   const std::uint32_t lane = threadIdx.x, lanes = shape.lanes_of(group);
   if (lane >= lanes) return;
-  if constexpr (std::is_invocable_v<Body&, Lane>) {
+  if constexpr (std::is_invocable_v<const Body&, Lane>) {
     body(Lane(shape, group, lane, lanes));
   } else {
     GroupLane self(shape, group, lane, lanes);

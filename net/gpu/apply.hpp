@@ -4,13 +4,22 @@
 
 #include <cstdint>
 #include <esker/device/gpu/heap_update.hpp>
-#include <esker/device/gpu/module.hpp>
 #include <esker/device/group.hpp>
 #include <esker/net/gpu/share.hpp>
 
-#if defined(ESKER_ON_GPU)
-
 namespace esker::gpu {
+
+/// What a kernel can apply beside the built-in operations: nothing, or messages for one handler.
+struct NoHandler {
+  static constexpr std::uint32_t index = 0;
+};
+template <class Call>
+struct OneHandler {
+  std::uint32_t index;
+  Call call;
+};
+
+#if defined(ESKER_ON_GPU)
 
 /// Messages of one command: word r of message i is words[r * stride + i], or, with `order`,
 /// words[r * stride + order[i]].
@@ -115,14 +124,21 @@ ESKER_HD inline void put_all(const DeviceShare& share, const Messages& m, const 
   }
 }
 
+template <class Handlers>
+ESKER_HD bool can_apply(const Handlers& handlers, std::uint32_t command) {
+  const Command c = Command::from_word(command);
+  return c.operation != Operation::kActiveMessage || c.handler == handlers.index;
+}
+
 /// Calls the handler for each message, alone with respect to the granule of its target.
-ESKER_HD inline void call_handler(const DeviceShare& share, const Messages& m, const Position& mine) {
-  const DeviceHandler& handler = share.handlers[m.command.handler - 1];
+template <class Call>
+ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
+                           const Position& mine) {
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
-    if (!is_inside(share, m, offset, handler.target_bytes, handler.target_alignment)) continue;
-    std::uint64_t arguments[kMaxMessageWords - 1];
-    for (std::uint32_t r = 1; r < m.words_a_message; ++r) arguments[r - 1] = m.word(r, i);
+    if (!is_inside(share, m, offset, Call::kTargetBytes, Call::kTargetAlignment)) continue;
+    std::uint64_t arguments[Call::kWords];
+    for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, i);
     DeviceAtomic<std::uint32_t>& lock =
         share.granule_locks[offset / HandlerContext::kGranuleBytes % kGranuleLocks];
     HandlerContext context(share, m.source, m.command.handler);
@@ -130,7 +146,7 @@ ESKER_HD inline void call_handler(const DeviceShare& share, const Messages& m, c
     for (bool called = false; !called;) {
       std::uint32_t free = 0;
       if (lock.compare_exchange_acquire(free, 1)) {
-        handler.call(handler.function, context, share.heap.base + offset, arguments);
+        handler.call(context, share.heap.base + offset, arguments);
         lock.store_release(0);
         called = true;
       }
@@ -138,14 +154,7 @@ ESKER_HD inline void call_handler(const DeviceShare& share, const Messages& m, c
   }
 }
 
-/// Whether code of this unit can apply messages of the command.
-ESKER_HD inline bool can_apply(const DeviceShare& share, std::uint32_t command) {
-  const Command c = Command::from_word(command);
-  if (c.operation != Operation::kActiveMessage) return true;
-  return c.handler <= share.handlers_known && share.handlers[c.handler - 1].unit == unit();
-}
-
-/// Applies all of them. Collective over a crew, of which this lane is `mine`. Not inlined: every kernel
+/// Applies all messages of a built-in operation. Collective over a crew, of which this lane is `mine`. Not inlined: every kernel
 /// that sends would carry it in each place where it may wait.
 ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, const Messages& m,
                                                    const Position& mine) {
@@ -167,16 +176,25 @@ ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, con
     case Operation::kXor:
       return update_integers<Operation::kXor>(share, m, mine);
     case Operation::kActiveMessage:
-      return call_handler(share, m, mine);
+      return;
   }
+}
+
+template <class Handlers>
+ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, const Messages& m,
+                        const Position& mine) {
+  if constexpr (!std::is_same_v<Handlers, NoHandler>) {
+    if (m.command.operation == Operation::kActiveMessage) return call_handler(share, handlers, m, mine);
+  }
+  apply_messages(share, m, mine);
 }
 
 /// Takes up to kBatch packages of one channel and applies them. Returns the messages applied.
 ///
 /// Ordering. [fill] each lane acquires the turn of the slot that it looks at; the crew's sync passes that
 /// on. [reuse] and quiet: the updates come before the release of the slot and before applied_from grows.
-template <class Crew>
-ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, Crew& crew, const Position& mine,
+template <class Handlers, class Crew>
+ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
                                      std::uint32_t link, std::uint32_t channel) {
   constexpr std::uint32_t kBatch = 8;
   PackageQueue queue = share.from[link].channel(channel);
@@ -185,7 +203,7 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, Crew& crew, const
   const std::uint64_t head = crew.broadcast(leads ? queue.was_head() : std::uint64_t{0}, mine.last);
   bool usable = false;
   if (mine.index < looks && queue.was_full(head + mine.index)) {
-    usable = can_apply(share, queue.header(head + mine.index).command);
+    usable = can_apply(handlers, queue.header(head + mine.index).command);
   }
   // The first that is not usable ends the batch: those below it have as many usable ones below them.
   const Position place = crew.position_among(usable);
@@ -200,7 +218,7 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, Crew& crew, const
     const Messages messages{
         Command::from_word(header.command),   header.words, header.count,     queue.columns(header.words),
         queue.row(head + b, header.words, 0), nullptr,      share.pe_of[link]};
-    apply_messages(share, messages, mine);
+    apply_any(share, handlers, messages, mine);
     applied += messages.count;
   }
   crew.sync();
@@ -214,8 +232,8 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, Crew& crew, const
 }
 
 /// Takes a chunk of the frame in slot `f`, if one is left, and applies it. Returns the messages applied.
-template <class Crew>
-ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, Crew& crew, const Position& mine,
+template <class Handlers, class Crew>
+ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
                                    std::uint32_t f) {
   FrameTurn& turn = share.frame_turns[f];
   const std::byte* const slot = share.frames + f * share.frame_bytes;
@@ -226,7 +244,7 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, Crew& crew, const P
   if (leads) {
     seen = turn.cursor.load_acquire();  // [frame]
     const std::uint32_t next = FrameTurn::next(seen);
-    took = next < FrameTurn::chunks(seen) && can_apply(share, chunks[next].command) &&
+    took = next < FrameTurn::chunks(seen) && can_apply(handlers, chunks[next].command) &&
            turn.cursor.compare_exchange_acquire(seen, seen + 1);
   }
   if (crew.position_among(took).total == 0) return 0;
@@ -240,7 +258,7 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, Crew& crew, const P
                           reinterpret_cast<const std::uint64_t*>(slot + chunk.at),
                           nullptr,
                           chunk.source};
-  apply_messages(share, messages, mine);
+  apply_any(share, handlers, messages, mine);
   crew.sync();
   if (leads) {
     counter(share.totals->applied).fetch_add_relaxed(messages.count);
@@ -254,8 +272,8 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, Crew& crew, const P
 
 /// Looks at a few places where messages may have arrived, from `start` on, and applies what it finds, up
 /// to about `most` messages. Collective over a crew. Waits for nobody.
-template <class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Crew& crew, const Position& mine,
+template <class Handlers, class Crew>
+ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
                                                  std::uint32_t start, std::uint32_t looks,
                                                  std::uint32_t most) {
   std::uint32_t applied = 0;
@@ -264,13 +282,13 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Crew&
   if (places == 0) return 0;
   for (std::uint32_t look = 0; look < looks && applied < most; ++look) {
     const std::uint32_t place = (start + look) % places;
-    applied += place < frames ? apply_chunk(share, crew, mine, place)
-                              : apply_channel(share, crew, mine, (place - frames) % share.links,
+    applied += place < frames ? apply_chunk(share, handlers, crew, mine, place)
+                              : apply_channel(share, handlers, crew, mine, (place - frames) % share.links,
                                               (place - frames) / share.links);
   }
   return applied;
 }
 
-}  // namespace esker::gpu
-
 #endif
+
+}  // namespace esker::gpu

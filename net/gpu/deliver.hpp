@@ -32,7 +32,7 @@ template <class Crew>
 ESKER_NOINLINE ESKER_HD void wait_step(const DeviceShare& share, GroupLane& lane, Crew& crew,
                                        const Position& mine, std::uint32_t& looks) {
   const auto start = static_cast<std::uint32_t>(lane.group_id()) + 7 * looks;
-  if (apply_some(share, crew, mine, start, 4, kStageWords) == 0) {
+  if (apply_some(share, NoHandler{}, crew, mine, start, 4, kStageWords) == 0) {
     lane.yield();
     if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share.host->starving.store_relaxed(1);
   }
@@ -71,10 +71,13 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
   const std::uint32_t step = mine.total;
   const auto channel = static_cast<std::uint32_t>(lane.group_id() % kChannels);
   const std::uint32_t width = package.words_a_message;
+  // Handlers run in passes alone.
+  const bool has_handler = Command::from_word(package.command).operation == Operation::kActiveMessage;
   for (std::uint32_t b = mine.index; b < kBins; b += step) scratch.counts[b].store_relaxed(0);
   crew.sync();
   for (std::uint32_t c = mine.index; c < package.count; c += step) {
-    const std::uint32_t bin = share.bin_of[package.words[c] >> kOffsetBits];
+    std::uint32_t bin = share.bin_of[package.words[c] >> kOffsetBits];
+    if (bin == kSelf && has_handler) bin = share.self_link;
     const std::uint32_t rank = scratch.counts[bin].fetch_add_relaxed(1);
     scratch.place[c] = static_cast<std::uint16_t>(rank << 5 | bin);
   }
@@ -104,7 +107,7 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
   if (mine.index == 0 && package.count > scratch.counts[kNetwork].load_relaxed()) {
     // Before a message can be applied: a PE that counts it as applied would count it as sent.
     counter(share.totals->sent).fetch_add_relaxed(package.count - scratch.counts[kNetwork].load_relaxed());
-    counter(share.totals->local).fetch_add_relaxed(here);
+    counter(share.totals->local).fetch_add_relaxed(here + scratch.counts[share.self_link].load_relaxed());
     counter(share.totals->applied).fetch_add_relaxed(here);
   }
   crew.sync();
@@ -138,7 +141,7 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
               bin == kNetwork ? ~std::uint64_t{0} : kOffsetMask);
     crew.sync();
     if (mine.index == 0) {
-      if (bin != kNetwork) {
+      if (bin != kNetwork && bin != share.self_link) {
         counter(share.totals->sent_to[bin]).fetch_add_relaxed(n);
         counter(share.totals->bytes).fetch_add_relaxed(8 * n * width);
         counter(share.totals->packages).fetch_add_relaxed(1);
@@ -149,7 +152,7 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
     crew.sync();
   }
   const std::uint32_t remote = package.count - here;
-  apply_some(share, crew, mine, static_cast<std::uint32_t>(lane.group_id()), 2 + share.links, remote);
+  apply_some(share, NoHandler{}, crew, mine, static_cast<std::uint32_t>(lane.group_id()), 2 + share.links, remote);
 }
 
 }  // namespace esker::gpu

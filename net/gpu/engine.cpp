@@ -17,7 +17,6 @@ namespace gpu {
 namespace {
 
 constexpr std::uint32_t kPassGroups = 132;
-constexpr std::uint32_t kMaxHandlersOnDevice = HandlerTable::kMaxHandlers;
 constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 constexpr std::size_t kChunkTableBytes = 16 * 1024;
@@ -102,7 +101,7 @@ class Engine final : public DeviceEngine {
     mine.host = hash_of_host();
     mine.process = static_cast<std::uint64_t>(getpid());
     mine.device = static_cast<std::uint64_t>(device_);
-    if (settings_.heap_on_device && !settings_.projecting && settings_.n_pes > 1) {
+    if (settings_.heap_on_device) {
       inbox_ = DeviceMemory(Ring::kBytes * slots_in_inbox(), "the inbox");
       mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
       mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
@@ -124,12 +123,12 @@ class Engine final : public DeviceEngine {
       return offer;
     };
     std::uint32_t links = 0;
-    if (use_peers && inbox_) {
+    if (inbox_) {
       const Offer mine = offer_of(settings_.pe);
       tails_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
       heads_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
-      for (std::uint32_t pe = 0; pe < offers.size() && links < kMaxLinks; ++pe) {
-        if (pe == settings_.pe) continue;
+      for (std::uint32_t pe = 0; use_peers && pe < offers.size() && links + 1 < kMaxLinks; ++pe) {
+        if (pe == settings_.pe || settings_.projecting) continue;
         const Offer peer = offer_of(pe);
         // Decided alike at both ends: rings stand in the order of PEs.
         if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
@@ -146,12 +145,18 @@ class Engine final : public DeviceEngine {
         bins[pe] = static_cast<std::uint8_t>(links);
         ++links;
       }
+      std::byte* const own = inbox_.as<std::byte>() + Ring::kBytes * kMaxLinks;
+      share_.pe_of[links] = settings_.pe;
+      share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, own};
+      share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own};
+      share_.self_link = links;
+      share_.links = links + 1;
     }
+    peers_ = links;
     bins_ = DeviceMemory(bins.size(), "the table of destinations");
     require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
             "copying the table of destinations");
     share_.bin_of = bins_.as<std::uint8_t>();
-    share_.links = links;
     publish_share();
     return links;
   }
@@ -166,33 +171,19 @@ class Engine final : public DeviceEngine {
                       "compile it with the device's compiler, or use --heap host",
                       entry.name));
     }
-    if (!handlers_) {
-      handlers_ = DeviceMemory(kMaxHandlersOnDevice * sizeof(DeviceHandler), "the table of handlers");
-      handler_slots_ =
-          DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes), "what handlers send");
+    if (!handler_slots_) {
+      handler_slots_ = DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
+                                    "what handlers send");
       handler_counters_ = DeviceMemory(2 * sizeof(PackageQueue::Counter), "counters");
       granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
-      share_.handlers = handlers_.as<DeviceHandler>();
       share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
       auto* const counters = handler_counters_.as<PackageQueue::Counter>();
-      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(),
-                                          kHandlerSlots, kHandlerSlotBytes);
+      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(), kHandlerSlots,
+                                          kHandlerSlotBytes);
+      publish_share();
     }
-    DeviceMemory function(HandlerOnDevice::kMaxFunctionBytes, "a handler");
-    const DeviceHandler known{nullptr, nullptr, 0, entry.target_bytes, entry.target_alignment};
-    DeviceHandler* const at = handlers_.as<DeviceHandler>() + (index - 1);
-    require(ESKER_GPU(Memcpy)(at, &known, sizeof known, ESKER_GPU(MemcpyDefault)), "copying a handler");
-    const std::string error =
-        entry.device->publish(entry.device->function, at, function.as<void>(), user_stream_);
-    if (!error.empty()) throw Error(Error::Kind::kDevice, "publishing a handler: " + error);
-    wait_for_user_stream("publishing a handler");
-    functions_.push_back(std::move(function));
-    share_.handlers_known = index;
-    if (std::find(starters_.begin(), starters_.end(), entry.device->start_pass) == starters_.end()) {
-      starters_.push_back(entry.device->start_pass);
-      starters_known_.store(starters_.size(), std::memory_order_release);
-    }
-    publish_share();
+    handlers_.push_back({*entry.device, index});
+    handlers_known_.store(handlers_.size(), std::memory_order_release);
   }
 
   void* stream() const override { return user_stream_; }
@@ -266,18 +257,27 @@ class Engine final : public DeviceEngine {
       pass_ended_ = passes_started_;
       std::memcpy(&snapshot_, &host().snapshot, sizeof snapshot_);
       publish_traffic();
-      quiet_ = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
+      const bool quiet = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
+      quiet_in_a_row_ = quiet ? quiet_in_a_row_ + 1 : 0;
       moved |= snapshot_.moved > 0;
-      again_ = snapshot_.moved > 0 || snapshot_.handler_backlog > 0;
+      // Until each handler's pass has found nothing.
+      const std::size_t needed = handlers_known_.load(std::memory_order_acquire);
+      again_ = !quiet || (again_ && quiet_in_a_row_ < needed);
     }
     if (!wanted && !again_ && frames_out_ == 0) return moved;
     use_device();
-    again_ = false;
+    again_ = again_ || wanted;
     steps_in_pass_ = 0;
     frames_at_start_ = frames_out_;
-    const std::size_t starters = starters_known_.load(std::memory_order_acquire);
-    const auto start = starters == 0 ? &start_plain_pass : starters_[passes_started_ % starters];
-    const std::string error = start(share(), passes_started_ + 1, kPassGroups, pass_stream_);
+    // Each applies what is not for a handler, and what is for one of them in turn.
+    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
+    std::string error;
+    if (handlers == 0) {
+      error = start_plain_pass(share(), passes_started_ + 1, kPassGroups, pass_stream_);
+    } else {
+      const KnownHandler& next = handlers_[passes_started_ % handlers];
+      error = next.code.start_pass(next.code, next.index, share(), passes_started_ + 1, kPassGroups, pass_stream_);
+    }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
     ++passes_started_;
     return moved;
@@ -285,11 +285,11 @@ class Engine final : public DeviceEngine {
 
   std::uint64_t passes_started() const override { return passes_started_; }
   bool quiet_since(std::uint64_t passes) const override {
-    // One pass of each source file that has handlers: each applies its own.
-    const std::size_t needed = std::max<std::size_t>(1, starters_known_.load(std::memory_order_acquire));
-    return quiet_ && pass_ended_ >= passes + needed && frames_out_ == 0 && frames_at_start_ == 0;
+    // As many in a row as there are handlers: each pass applies one's messages.
+    const std::size_t needed = std::max<std::size_t>(1, handlers_known_.load(std::memory_order_acquire));
+    return quiet_in_a_row_ >= needed && pass_ended_ >= passes + needed && frames_out_ == 0 && frames_at_start_ == 0;
   }
-  std::uint32_t links() const override { return share_.links; }
+  std::uint32_t links() const override { return peers_; }
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
   std::uint64_t sent_to(std::uint32_t link) const override { return snapshot_.totals.sent_to[link]; }
   std::uint64_t applied_from(std::uint32_t link) const override {
@@ -312,9 +312,9 @@ class Engine final : public DeviceEngine {
         "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
         "messages sent past "
         "the host ({} to itself), {} applied, {} of handlers not sent on",
-        kernel_name(), pass_ended_, passes_started_, quiet_ ? "found nothing" : "moved something",
+        kernel_name(), pass_ended_, passes_started_, quiet_in_a_row_ > 0 ? "found nothing" : "moved something",
         frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
-    for (std::uint32_t link = 0; link < share_.links; ++link) {
+    for (std::uint32_t link = 0; link < peers_; ++link) {
       text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);
     }
@@ -419,6 +419,7 @@ class Engine final : public DeviceEngine {
     wait_for_user_stream("copying what lanes share");
   }
 
+  /// One for each PE of the host that may be a link, by its number there, and the last for this PE itself.
   static std::uint32_t slots_in_inbox() { return kMaxLinks + 1; }
   static std::uint32_t index_on_host(const std::vector<InboxOffer>& offers, std::uint32_t pe) {
     Offer mine;
@@ -537,6 +538,7 @@ class Engine final : public DeviceEngine {
   Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint64_t pinned_bytes_ = 0;
+  std::uint32_t peers_ = 0;  // links but the one to itself
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   std::byte* heap_base_ = nullptr;
@@ -544,17 +546,16 @@ class Engine final : public DeviceEngine {
   PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
   DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, frames_,
       turns_;
-  DeviceMemory handlers_, handler_slots_, handler_counters_, granule_locks_;
-  std::vector<DeviceMemory> functions_;
+  DeviceMemory handler_slots_, handler_counters_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy
   std::atomic<const char*> kernel_{nullptr};
-  std::vector<std::string (*)(const DeviceShare*, std::uint64_t, std::uint32_t, void*)> starters_ = [] {
-    std::vector<std::string (*)(const DeviceShare*, std::uint64_t, std::uint32_t, void*)> all;
-    all.reserve(kMaxHandlersOnDevice);  // the owner reads it while registration adds
-    return all;
-  }();
-  std::atomic<std::size_t> starters_known_{0};
+  struct KnownHandler {
+    HandlerOnDevice code;
+    std::uint32_t index;
+  };
+  std::deque<KnownHandler> handlers_;  // an element never moves: the owner reads while registration adds
+  std::atomic<std::size_t> handlers_known_{0};
 
   // The network owner's.
   std::size_t slot_bytes_ = 0;
@@ -565,7 +566,7 @@ class Engine final : public DeviceEngine {
   std::uint64_t passes_started_ = 0;
   std::uint64_t pass_ended_ = 0;
   std::uint32_t steps_in_pass_ = 0;
-  bool quiet_ = false;  // the last pass found nothing
+  std::size_t quiet_in_a_row_ = 0;  // passes that found nothing
   bool again_ = false;
   HostWords::Snapshot snapshot_{};
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};

@@ -1,4 +1,4 @@
-// A handler's code on the device, known by its address to the code of its own source file.
+// A handler's code on the device: a pass that can call it.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,15 @@ namespace esker::gpu {
 
 template <class Self, class Target, class Arguments, class Function>
 struct HandlerCall {
-  static ESKER_HD void call(const void* function, HandlerContext& context, void* target,
-                            const std::uint64_t* words) {
-    Function own = *static_cast<const Function*>(function);
+  static constexpr std::uint32_t kWords = Self::kWords;
+  static constexpr std::uint32_t kTargetBytes = sizeof(Target);
+  static constexpr std::uint32_t kTargetAlignment = alignof(Target);
+  Function function;
+
+  ESKER_HD void operator()([[maybe_unused]] HandlerContext& context, [[maybe_unused]] void* target,
+                           [[maybe_unused]] const std::uint64_t* words) const {
+#if defined(ESKER_ON_GPU)
+    Function own = function;
     Arguments arguments;
     __builtin_memcpy(&arguments, words, sizeof arguments);
     auto& at = *static_cast<Target*>(target);
@@ -25,39 +31,23 @@ struct HandlerCall {
     } else {
       own(context, at, arguments);
     }
-  }
-};
-
-/// Writes what only device code knows: the call's address. The function itself comes as a kernel argument,
-/// the one way in which a lambda reaches the device.
-template <class Call, class Function>
-struct PublishHandler {
-  DeviceHandler* entry;
-  void* storage;
-  Function function;
-  ESKER_HD void operator()(Lane) const {
-#if defined(ESKER_ON_GPU)
-    new (storage) Function(function);
-    entry->call = &Call::call;
-    entry->function = storage;
-    entry->unit = unit();
 #endif
   }
 };
 
-/// `function` outlives the result.
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
-  static_assert(sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes,
-                "what it captures is copied to the device");
+  static_assert(sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes && std::is_trivially_destructible_v<Function>,
+                "what it captures is copied as bytes");
   using Call = HandlerCall<Self, Target, Arguments, Function>;
-  return {&function,
-          [](const void* code, DeviceHandler* entry, void* storage, void* stream) {
-            return launch_on_device(
-                {1, 1, 32}, stream,
-                PublishHandler<Call, Function>{entry, storage, *static_cast<const Function*>(code)});
-          },
-          &start_pass};
+  HandlerOnDevice code;
+  new (code.function) Function(function);
+  code.start_pass = [](const HandlerOnDevice& handler, std::uint32_t index, const DeviceShare* share,
+                       std::uint64_t number, std::uint32_t groups, void* stream) {
+    const auto& own = *std::launder(reinterpret_cast<const Function*>(handler.function));
+    return gpu::start_pass(OneHandler<Call>{index, {own}}, share, number, groups, stream);
+  };
+  return code;
 }
 
 }  // namespace esker::gpu

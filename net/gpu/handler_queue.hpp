@@ -72,7 +72,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
 /// Sends on what handlers have sent, a message a lane, through `send(command, width, words)`, which is
 /// collective over lanes of one command and width. Returns how many.
 template <class Send>
-ESKER_HD std::uint32_t send_on(const DeviceShare& share, GroupLane& lane, Send send) {
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(const DeviceShare& share, GroupLane& lane, Send send) {
   auto crew = lane.coalesced();
   const Position mine = crew.position_among(true);
   HandlerMessage message;

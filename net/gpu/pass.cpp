@@ -5,7 +5,7 @@ namespace esker::gpu {
 
 std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
                              void* stream) {
-  return start_pass(share, number, groups, stream);
+  return start_pass(NoHandler{}, share, number, groups, stream);
 }
 
 }  // namespace esker::gpu

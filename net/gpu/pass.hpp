@@ -23,11 +23,13 @@ std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std
 ///           and the handlers' queue is empty.
 /// Progress. Each wave looks at every place that it is responsible for, again as long as it finds something,
 ///           a bounded number of times: memory calls that wait for the device wait for a pass at most.
+template <class Handlers>
 struct Pass {
   static constexpr std::uint32_t kGroupLanes = 256;
   static constexpr std::uint32_t kRounds = 32;
   const DeviceShare* share_at;
   std::uint64_t number;
+  Handlers handlers;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
@@ -42,7 +44,7 @@ struct Pass {
     const std::uint32_t looks = (places + waves - 1) / waves;
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, crew, mine, wave * looks, looks, ~0u);
+      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks, ~0u);
       now +=
           send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
             grouping.send(lane, sink, command, width, words);
@@ -72,11 +74,13 @@ struct Pass {
   }
 };
 
-/// The same with the handlers of the source file that calls it; one of its own in each.
-static inline std::string start_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
-                                     void* stream) {
-  const LaunchShape shape{std::uint64_t{groups} * Pass::kGroupLanes, Pass::kGroupLanes, 32};
-  return launch_on_device(shape, stream, Pass{share, number});
+/// The same with what `handlers` can apply.
+template <class Handlers>
+std::string start_pass(const Handlers& handlers, const DeviceShare* share, std::uint64_t number,
+                       std::uint32_t groups, void* stream) {
+  using Body = Pass<Handlers>;
+  const LaunchShape shape{std::uint64_t{groups} * Body::kGroupLanes, Body::kGroupLanes, 32};
+  return launch_on_device(shape, stream, Body{share, number, handlers});
 }
 
 #endif

@@ -118,26 +118,16 @@ struct HostWords {
   SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
 
-/// A registered handler on the device.
-struct DeviceHandler {
-  using Call = void (*)(const void* function, HandlerContext& context, void* target,
-                        const std::uint64_t* arguments);
-  Call call;
-  const void* function;
-  std::uint64_t unit;  // gpu::unit() of the code behind `call`
-  std::uint32_t target_bytes;
-  std::uint32_t target_alignment;
-};
+struct DeviceShare;
 
-/// What a source file that a device compiler compiles knows of a handler, made by register_handler().
+/// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
+/// passes of its own (net/gpu/pass.hpp): a kernel cannot call by address what was not compiled with it.
 struct HandlerOnDevice {
   static constexpr std::size_t kMaxFunctionBytes = 256;
-  const void* function;  // on the host
-  /// Starts a kernel that copies the function to `storage` and fills in `entry`; "" or what went wrong.
-  std::string (*publish)(const void* function, DeviceHandler* entry, void* storage, void* stream);
-  /// Starts a pass (net/gpu/pass.hpp) compiled there, which can call it.
-  std::string (*start_pass)(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
-                            void* stream);
+  alignas(16) std::byte function[kMaxFunctionBytes];
+  /// Starts a pass that applies messages for handler `index` too: "", or what went wrong.
+  std::string (*start_pass)(const HandlerOnDevice& handler, std::uint32_t index, const DeviceShare* share,
+                            std::uint64_t number, std::uint32_t groups, void* stream);
 };
 
 /// Everything that lanes need beside the host queue. In device memory; the host writes it while no
@@ -146,8 +136,8 @@ struct DeviceShare {
   HeapView heap;
   std::uint32_t pe;
   std::uint32_t n_pes;  // destinations
-  std::uint32_t links;
-  std::uint32_t handlers_known;
+  std::uint32_t links;      // the last one leads to this PE itself
+  std::uint32_t self_link;  // that one
   const std::uint8_t* bin_of;  // for each destination: a link, kMaxLinks: this PE, kMaxLinks + 1: the network
   PackageQueue host_queue;
   std::uint32_t pe_of[kMaxLinks];
@@ -157,7 +147,6 @@ struct DeviceShare {
   std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;
   PackageQueue handler_queue;  // one message a slot
-  const DeviceHandler* handlers;
   DeviceAtomic<std::uint32_t>* granule_locks;
   Totals* totals;
   HostWords* host;
