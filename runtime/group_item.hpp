@@ -14,13 +14,13 @@ namespace detail {
 #if defined(ESKER_ON_GPU)
 using ItemAutoGroup = gpu::ItemAutoGroup;
 using ItemSink = gpu::DeviceSink;
-ESKER_HD inline ItemSink make_sink(const DeviceContext& context, const GroupLane&) {
-  return ItemSink(*context.device_share);
+ESKER_HD inline ItemSink make_sink(const DeviceContext& context, GroupLane& lane) {
+  return ItemSink(gpu::copy_of(lane, context.device_share));
 }
 #else
 using ItemAutoGroup = AutoGroup;
 using ItemSink = PackageSink;
-inline ItemSink make_sink(const DeviceContext& context, const GroupLane& lane) {
+inline ItemSink make_sink(const DeviceContext& context, GroupLane& lane) {
   return ItemSink(context, &lane);
 }
 #endif

@@ -22,6 +22,7 @@ struct Hardware {
   }
   __device__ static Mask converged() { return __activemask(); }
   __device__ static Mask ballot(Mask members, bool flag) { return __ballot_sync(members, flag); }
+  __device__ static Mask match(Mask members, std::uint32_t key) { return __match_any_sync(members, key); }
   __device__ static std::uint64_t shuffle(Mask members, std::uint64_t word, std::uint32_t lane) {
     return __shfl_sync(members, static_cast<unsigned long long>(word), static_cast<int>(lane));
   }

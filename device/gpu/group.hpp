@@ -13,7 +13,8 @@ inline constexpr std::uint32_t kMaxWaves = 32;  // 1024 lanes a group, 32 lanes 
 /// Lanes of one wave that run together: all of it, or those that are converged.
 ///
 /// Hardware gives: using Mask, an unsigned integer with a bit a lane; lane_in_wave(); converged();
-/// ballot(members, flag); shuffle(members, word, lane); sync(members); count(mask); highest(mask).
+/// ballot(members, flag); match(members, key), the
+/// members with the same key; shuffle(members, word, lane); sync(members); count(mask); highest(mask).
 /// Lanes of `members` that have exited count as lowered flags; nothing reads their words.
 template <class Hardware>
 class Wave {
@@ -29,6 +30,17 @@ class Wave {
     const std::uint32_t last = raised == 0 ? 0 : Hardware::highest(raised);
     return {Hardware::count(raised & lower()), Hardware::count(raised),
             Hardware::count(members_ & ((Mask{1} << last) - 1))};
+  }
+  /// One number each out of counters[key], from its value on, in the order of lanes: one atomic a key, where
+  /// lanes with the same key would queue up at its counter. Not part of LaneGroup.
+  template <class Counter>
+  __device__ std::uint32_t draw(Counter* counters, std::uint32_t key) const {
+    const Mask equal = Hardware::match(members_, key);
+    const std::uint32_t first = Hardware::lowest(equal);
+    std::uint32_t base = 0;
+    if (Hardware::lane_in_wave() == first) base = counters[key].fetch_add_relaxed(Hardware::count(equal));
+    base = static_cast<std::uint32_t>(Hardware::shuffle(members_, base, first));
+    return base + Hardware::count(equal & lower());
   }
   template <LaneValue T>
   __device__ T prefix_sum(T value, bool active = true) const {

@@ -59,10 +59,10 @@ template <class T>
 __device__ void bit_xor(T* at, T value) {
   atomicXor(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
 }
-/// A relaxed store of 1 to 8 bytes that other lanes may race with.
+/// A store of 1 to 8 bytes, whole, that other lanes may race with.
 template <class T>
 __device__ void store(T* at, T value) {
-  *const_cast<volatile T*>(at) = value;
+  *at = value;
 }
 
 }  // namespace esker::gpu

@@ -19,6 +19,16 @@ struct Hardware {
   __device__ static std::uint32_t lane_in_wave() { return __lane_id(); }
   __device__ static Mask converged() { return __ballot(1); }
   __device__ static Mask ballot(Mask, bool flag) { return __ballot(flag); }
+  __device__ static Mask match(Mask, std::uint32_t key) {
+    Mask mine = 0;
+    for (Mask left = __ballot(1); left != 0;) {
+      const auto first = static_cast<std::uint32_t>(__shfl(static_cast<int>(key), static_cast<int>(lowest(left))));
+      const Mask equal = __ballot(key == first);
+      if (key == first) mine = equal;
+      left &= ~equal;
+    }
+    return mine;
+  }
   __device__ static std::uint64_t shuffle(Mask, std::uint64_t word, std::uint32_t lane) {
     return __shfl(static_cast<unsigned long long>(word), static_cast<int>(lane));
   }

@@ -54,6 +54,7 @@ ESKER_HD T as_value(std::uint64_t word) {
 
 template <Operation O, class T>
 ESKER_HD void update_all(const DeviceShare& share, const Messages& m, const Position& mine) {
+#pragma unroll 4
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
     if (!is_inside(share, m, offset, sizeof(T), sizeof(T))) continue;
@@ -196,7 +197,7 @@ ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, cons
 template <class Handlers, class Crew>
 ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
                                      std::uint32_t link, std::uint32_t channel) {
-  constexpr std::uint32_t kBatch = 8;
+  constexpr std::uint32_t kBatch = 4;
   PackageQueue queue = share.from[link].channel(channel);
   const std::uint32_t looks = mine.total < kBatch ? mine.total : kBatch;
   const bool leads = mine.index + 1 == mine.total;
@@ -242,7 +243,8 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
   std::uint64_t seen = 0;
   bool took = false;
   if (leads) {
-    seen = turn.cursor.load_acquire();  // [frame]
+    seen = turn.cursor.load_relaxed();
+    if (FrameTurn::next(seen) < FrameTurn::chunks(seen)) seen = turn.cursor.load_acquire();  // [frame]
     const std::uint32_t next = FrameTurn::next(seen);
     took = next < FrameTurn::chunks(seen) && can_apply(handlers, chunks[next].command) &&
            turn.cursor.compare_exchange_acquire(seen, seen + 1);
@@ -270,21 +272,25 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
   return messages.count;
 }
 
-/// Looks at a few places where messages may have arrived, from `start` on, and applies what it finds, up
-/// to about `most` messages. Collective over a crew. Waits for nobody.
+/// Places where messages arrive: the channels of each link, and the slots of frames.
+ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
+  return share.links * kChannels + (share.frames == nullptr ? 0 : kFrames);
+}
+
+/// Looks at `looks` of these places, from `start` on, and applies what it finds. Channel c of link l is place
+/// c * links + l. Collective over a crew. Waits for nobody.
 template <class Handlers, class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
-                                                 std::uint32_t start, std::uint32_t looks,
-                                                 std::uint32_t most) {
+ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers, Crew& crew,
+                                                 const Position& mine, std::uint32_t start, std::uint32_t looks) {
   std::uint32_t applied = 0;
-  const std::uint32_t frames = share.frames == nullptr ? 0 : kFrames;
-  const std::uint32_t places = share.links * kChannels + frames;
-  if (places == 0) return 0;
-  for (std::uint32_t look = 0; look < looks && applied < most; ++look) {
-    const std::uint32_t place = (start + look) % places;
-    applied += place < frames ? apply_chunk(share, handlers, crew, mine, place)
-                              : apply_channel(share, handlers, crew, mine, (place - frames) % share.links,
-                                              (place - frames) / share.links);
+  const std::uint32_t channels = share.links * kChannels;
+  const std::uint32_t all = places(share);
+  if (all == 0) return 0;
+  for (std::uint32_t look = 0; look < looks; ++look) {
+    const std::uint32_t place = (start + look) % all;
+    applied += place < channels
+                   ? apply_channel(share, handlers, crew, mine, place % share.links, place / share.links)
+                   : apply_chunk(share, handlers, crew, mine, place - channels);
   }
   return applied;
 }

@@ -14,7 +14,7 @@ namespace esker::gpu {
 
 /// What binning a stage takes beside it, in scratchpad.
 struct BinScratch {
-  GroupAtomic<std::uint32_t> counts[kBins];
+  GroupAtomic<std::uint32_t> counts[kBins + 1];  // the last: of lanes without a message
   std::uint32_t first[kBins];        // of each bin in `order`
   std::uint64_t ticket[kBins];       // of the ring, or the host queue, that takes the bin
   std::uint16_t place[kStageWords];  // rank in its bin << 5 | bin
@@ -24,6 +24,7 @@ static_assert(kBins <= 32 && kStageWords <= 2048, "a place packs both");
 
 /// After so many looks in vain a crew wakes the host.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
+inline constexpr std::uint32_t kNoBin = kBins;
 inline constexpr std::uint64_t kSent = ~std::uint64_t{0};  // in place of a ticket
 
 /// One step of waiting for room: applies what has arrived; when there is nothing, gives way. Collective
@@ -32,7 +33,7 @@ template <class Crew>
 ESKER_NOINLINE ESKER_HD void wait_step(const DeviceShare& share, GroupLane& lane, Crew& crew,
                                        const Position& mine, std::uint32_t& looks) {
   const auto start = static_cast<std::uint32_t>(lane.group_id()) + 7 * looks;
-  if (apply_some(share, NoHandler{}, crew, mine, start, 4, kStageWords) == 0) {
+  if (apply_some(share, NoHandler{}, crew, mine, start, 4) == 0) {
     lane.yield();
     if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share.host->starving.store_relaxed(1);
   }
@@ -47,6 +48,7 @@ ESKER_HD inline void write_bin(const PackageQueue& queue, std::uint64_t ticket, 
                                const std::uint16_t* order, std::uint32_t n, const Position& mine,
                                std::uint64_t keep) {
   std::uint64_t* const row = queue.row(ticket, package.words_a_message, 0);
+#pragma unroll 4
   for (std::uint32_t i = mine.index; i < n; i += mine.total) row[i] = package.words[order[i]] & keep;
   const std::uint32_t columns = queue.columns(package.words_a_message);
   for (std::uint32_t r = 1; r < package.words_a_message; ++r) {
@@ -73,24 +75,31 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
   const std::uint32_t width = package.words_a_message;
   // Handlers run in passes alone.
   const bool has_handler = Command::from_word(package.command).operation == Operation::kActiveMessage;
-  for (std::uint32_t b = mine.index; b < kBins; b += step) scratch.counts[b].store_relaxed(0);
+  for (std::uint32_t b = mine.index; b <= kBins; b += step) scratch.counts[b].store_relaxed(0);
   crew.sync();
-  for (std::uint32_t c = mine.index; c < package.count; c += step) {
-    std::uint32_t bin = share.bin_of[package.words[c] >> kOffsetBits];
+#pragma unroll 4
+  for (std::uint32_t base = 0; base < package.count; base += step) {
+    const std::uint32_t c = base + mine.index;
+    const bool has = c < package.count;
+    std::uint32_t bin = has ? share.bin(package.words[c] >> kOffsetBits) : kNoBin;
     if (bin == kSelf && has_handler) bin = share.self_link;
-    const std::uint32_t rank = scratch.counts[bin].fetch_add_relaxed(1);
-    scratch.place[c] = static_cast<std::uint16_t>(rank << 5 | bin);
+    const std::uint32_t rank = crew.draw(scratch.counts, bin);
+    if (has) scratch.place[c] = static_cast<std::uint16_t>(rank << 5 | bin);
   }
   crew.sync();
   for (std::uint32_t b = mine.index; b < kBins; b += step) {
     std::uint32_t first = 0;
-    for (std::uint32_t lower = 0; lower < b; ++lower) first += scratch.counts[lower].load_relaxed();
+#pragma unroll
+    for (std::uint32_t lower = 0; lower < kBins; ++lower) {
+      if (lower < b) first += scratch.counts[lower].load_relaxed();
+    }
     scratch.first[b] = first;
     if (b != kSelf && scratch.counts[b].load_relaxed() > 0) {
       scratch.ticket[b] = queue_of(share, b, channel).reserve();
     }
   }
   crew.sync();
+#pragma unroll 4
   for (std::uint32_t c = mine.index; c < package.count; c += step) {
     const std::uint32_t place = scratch.place[c];
     scratch.order[scratch.first[place & 31] + (place >> 5)] = static_cast<std::uint16_t>(c);
@@ -152,7 +161,14 @@ ESKER_NOINLINE ESKER_HD void deliver(const DeviceShare& share, GroupLane& lane, 
     crew.sync();
   }
   const std::uint32_t remote = package.count - here;
-  apply_some(share, NoHandler{}, crew, mine, static_cast<std::uint32_t>(lane.group_id()), 2 + share.links, remote);
+  // As much again as was sent, where it arrives: this group's channel of each link, frames one at a time.
+  if (remote > 0) {
+    apply_some(share, NoHandler{}, crew, mine, channel * share.links, share.links);
+    if (share.has_network) {
+      const auto f = static_cast<std::uint32_t>(lane.group_id()) % kFrames;
+      apply_some(share, NoHandler{}, crew, mine, share.links * kChannels + f, share.frames == nullptr ? 0 : 2);
+    }
+  }
 }
 
 }  // namespace esker::gpu

@@ -102,7 +102,7 @@ class Engine final : public DeviceEngine {
     mine.process = static_cast<std::uint64_t>(getpid());
     mine.device = static_cast<std::uint64_t>(device_);
     if (settings_.heap_on_device) {
-      inbox_ = DeviceMemory(Ring::kBytes * slots_in_inbox(), "the inbox");
+      inbox_ = DeviceMemory((Ring::kBytes + Ring::kEmptiesBytes) * slots_in_inbox(), "the inbox");
       mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
       mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
       (void)ESKER_GPU(GetLastError)();
@@ -138,17 +138,23 @@ class Engine final : public DeviceEngine {
         }
         std::byte* const inbox = open_inbox(mine, peer, pe);
         share_.pe_of[links] = pe;
-        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels,
-                            inbox + Ring::kBytes * index_on_host(offers, settings_.pe)};
-        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels,
-                              inbox_.as<std::byte>() + Ring::kBytes * index_on_host(offers, pe)};
+        // In each inbox the place of the other PE: the ring that it writes, and the words in which it says that
+        // slots of the ring towards it are empty.
+        const std::uint32_t mine_there = index_on_host(offers, settings_.pe);
+        const std::uint32_t its_here = index_on_host(offers, pe);
+        std::byte* const own = inbox_.as<std::byte>();
+        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, inbox + Ring::kBytes * mine_there,
+                            empties_in(own, its_here)};
+        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own + Ring::kBytes * its_here,
+                              empties_in(inbox, mine_there)};
         bins[pe] = static_cast<std::uint8_t>(links);
         ++links;
       }
       std::byte* const own = inbox_.as<std::byte>() + Ring::kBytes * kMaxLinks;
       share_.pe_of[links] = settings_.pe;
-      share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, own};
-      share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own};
+      SystemAtomic<std::uint64_t>* const empties = empties_in(inbox_.as<std::byte>(), kMaxLinks);
+      share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, own, empties};
+      share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own, empties};
       share_.self_link = links;
       share_.links = links + 1;
     }
@@ -157,6 +163,8 @@ class Engine final : public DeviceEngine {
     require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
             "copying the table of destinations");
     share_.bin_of = bins_.as<std::uint8_t>();
+    std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), DeviceShare::kNear), share_.near_bins);
+    share_.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
     publish_share();
     return links;
   }
@@ -421,6 +429,10 @@ class Engine final : public DeviceEngine {
 
   /// One for each PE of the host that may be a link, by its number there, and the last for this PE itself.
   static std::uint32_t slots_in_inbox() { return kMaxLinks + 1; }
+  static SystemAtomic<std::uint64_t>* empties_in(std::byte* inbox, std::uint32_t slot) {
+    return reinterpret_cast<SystemAtomic<std::uint64_t>*>(inbox + Ring::kBytes * slots_in_inbox() +
+                                                          Ring::kEmptiesBytes * slot);
+  }
   static std::uint32_t index_on_host(const std::vector<InboxOffer>& offers, std::uint32_t pe) {
     Offer mine;
     std::memcpy(&mine, offers[pe].words.data(), sizeof mine);

@@ -33,18 +33,17 @@ struct Pass {
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
-    const DeviceShare& share = *share_at;
+    const DeviceShare& share = copy_of(lane, share_at);
     ItemAutoGroup grouping(lane);
     DeviceSink sink(share);
     auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
     const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
-    const std::uint32_t places = share.links * kChannels + (share.frames == nullptr ? 0 : kFrames);
-    const std::uint32_t looks = (places + waves - 1) / waves;
+    const std::uint32_t looks = (places(share) + waves - 1) / waves;
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks, ~0u);
+      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks);
       now +=
           send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
             grouping.send(lane, sink, command, width, words);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include <esker/aggregator/command.hpp>
 #include <esker/device/atomic.hpp>
@@ -29,14 +30,16 @@ inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
 struct Ring {
   PackageQueue::Counter* counters = nullptr;
   std::byte* storage = nullptr;
+  SystemAtomic<std::uint64_t>* empties = nullptr;  // in the sender's memory
 
   static constexpr std::uint32_t kPayloadBytes = kStageWords * 8;
   static constexpr std::size_t kChannelBytes = PackageQueue::storage_bytes(kChannelSlots, kPayloadBytes);
   static constexpr std::size_t kBytes = kChannels * kChannelBytes;
+  static constexpr std::size_t kEmptiesBytes = kChannels * kChannelSlots * sizeof(std::uint64_t);
 
   ESKER_HD PackageQueue channel(std::uint32_t c) const {
-    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, kChannelSlots,
-                        kPayloadBytes);
+    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, empties + c * kChannelSlots,
+                        kChannelSlots, kPayloadBytes);
   }
 };
 
@@ -130,15 +133,19 @@ struct HandlerOnDevice {
                             std::uint64_t number, std::uint32_t groups, void* stream);
 };
 
-/// Everything that lanes need beside the host queue. In device memory; the host writes it while no
-/// kernel of Esker runs (handlers: one entry more, before the first message for it).
+/// Everything that lanes need. In device memory, where the host writes it while no kernel of Esker runs; each
+/// group copies it to its scratchpad, since acquiring empties the cache that it would otherwise stay in.
 struct DeviceShare {
   HeapView heap;
   std::uint32_t pe;
   std::uint32_t n_pes;  // destinations
   std::uint32_t links;      // the last one leads to this PE itself
   std::uint32_t self_link;  // that one
-  const std::uint8_t* bin_of;  // for each destination: a link, kMaxLinks: this PE, kMaxLinks + 1: the network
+  bool has_network;         // some destination is reached through the host
+  // For each destination a link, kSelf or kNetwork; of the first ones here, of all in the table behind.
+  static constexpr std::uint32_t kNear = 64;
+  std::uint8_t near_bins[kNear];
+  const std::uint8_t* bin_of;
   PackageQueue host_queue;
   std::uint32_t pe_of[kMaxLinks];
   Ring to[kMaxLinks];
@@ -153,7 +160,10 @@ struct DeviceShare {
   DeviceAtomic<std::uint32_t>* trouble_taken;
   DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
   std::uint64_t* pass_moved;
+
+  ESKER_HD std::uint32_t bin(std::uint64_t pe) const { return pe < kNear ? near_bins[pe] : bin_of[pe]; }
 };
+static_assert(std::is_trivially_copyable_v<DeviceShare> && sizeof(DeviceShare) % 8 == 0);
 
 inline constexpr std::uint32_t kSelf = kMaxLinks;
 inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;

@@ -11,6 +11,18 @@ namespace esker::gpu {
 
 using ItemAutoGroup = BasicAutoGroup<kStageWords, BinScratch>;
 
+/// The group's copy of what lanes share. Collective over the group, once.
+ESKER_HD inline const DeviceShare& copy_of(GroupLane& lane, const DeviceShare* share) {
+  struct Copy {
+    std::uint64_t words[sizeof(DeviceShare) / 8];
+  };
+  Copy& copy = lane.scratch<Copy>();
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(share);
+  for (std::uint32_t i = lane.lane(); i < sizeof(DeviceShare) / 8; i += lane.group_lanes()) copy.words[i] = from[i];
+  lane.group().sync();
+  return reinterpret_cast<const DeviceShare&>(copy);
+}
+
 class DeviceSink {
  public:
   ESKER_HD explicit DeviceSink(const DeviceShare& share) : share_{&share} {}
