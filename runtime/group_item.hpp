@@ -10,77 +10,103 @@
 
 namespace esker {
 
-namespace detail {
-#if defined(ESKER_ON_GPU)
-using ItemAutoGroup = gpu::ItemAutoGroup;
-using ItemSink = gpu::DeviceSink;
-ESKER_HD inline ItemSink make_sink(const DeviceContext& context, GroupLane& lane) {
-  return ItemSink(gpu::copy_of(lane, context.device_share));
-}
-#else
-using ItemAutoGroup = AutoGroup;
-using ItemSink = PackageSink;
-inline ItemSink make_sink(const DeviceContext& context, GroupLane& lane) {
-  return ItemSink(context, &lane);
-}
-#endif
-}  // namespace detail
-
 /// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
 ///
 /// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
+#if defined(ESKER_ON_GPU)
 class GroupItem {
  public:
   ESKER_HD GroupItem(GroupLane& lane, const DeviceContext& context)
-      : lane_{&lane}, context_{&context}, sink_{detail::make_sink(context, lane)}, auto_group_{lane} {}
+      : lane_{&lane},
+        context_{&context},
+        share_{gpu::copy_of(lane, context.device_share)},
+        sink_{share_},
+        outbox_{lane, share_} {}
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
 
-  ESKER_HD std::uint32_t pe() const { return context_->pe; }
-  ESKER_HD std::uint32_t n_pes() const { return context_->n_pes; }
+  ESKER_HD std::uint32_t pe() const { return share_.pe; }
+  ESKER_HD std::uint32_t n_pes() const { return share_.n_pes; }
 
   ESKER_HD std::uint64_t global_id() const { return lane_->global_id(); }
   ESKER_HD std::uint64_t group_id() const { return lane_->group_id(); }
   ESKER_HD std::uint64_t lanes() const { return lane_->lanes(); }
   ESKER_HD std::uint32_t lane() const { return lane_->lane(); }
   ESKER_HD std::uint32_t group_lanes() const { return lane_->group_lanes(); }
-  /// Views for collectives (LaneGroup), scratchpad and fine-grain barriers.
   ESKER_HD GroupLane& group_lane() { return *lane_; }
   ESKER_HD auto wave() { return lane_->wave(); }
   ESKER_HD auto group() { return lane_->group(); }
 
   // For shmem.hpp and WorkItem.
-  ESKER_HD const HeapView& heap() const { return context_->heap; }
+  ESKER_HD const HeapView& heap() const { return share_.heap; }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
-  ESKER_HD const gpu::DeviceShare* share() const { return context_->device_share; }
+  ESKER_HD const gpu::DeviceShare* share() const { return &share_; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-    auto_group_.send(*lane_, sink_, command.word(), words);
-    send_on_for_handlers();
+    outbox_.post(*lane_, command, Words, words);
+    // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
+    if (outbox_.take_delivered()) send_on();
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  ESKER_HD void finish() { auto_group_.finish(*lane_, sink_); }
-  ESKER_HD const DeviceContext& context() const { return *context_; }
+  ESKER_HD void finish() { outbox_.finish(*lane_); }
 
  private:
-  /// On a GPU: a crew that has delivered a package sends on some of what handlers have sent meanwhile.
-  ESKER_HD void send_on_for_handlers() {
-#if defined(ESKER_ON_GPU)
-    if (!sink_.take_delivered()) return;
-    gpu::send_on(*context_->device_share, *lane_,
+  ESKER_NOINLINE ESKER_HD void send_on() {
+    gpu::send_on(share_, *lane_,
                  [this](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
-                   auto_group_.send(*lane_, sink_, command, width, words);
+                   outbox_.post(*lane_, Command::from_word(command), width, words);
                  });
-#endif
   }
 
   GroupLane* lane_;
   const DeviceContext* context_;
-  detail::ItemSink sink_;
-  detail::ItemAutoGroup auto_group_;
+  const gpu::DeviceShare& share_;
+  gpu::DeviceSink sink_;
+  gpu::GroupOutbox outbox_;
 };
+#else
+class GroupItem {
+ public:
+  GroupItem(GroupLane& lane, const DeviceContext& context)
+      : lane_{&lane}, context_{&context}, sink_{context, &lane}, auto_group_{lane} {}
+  GroupItem(const GroupItem&) = delete;
+  GroupItem& operator=(const GroupItem&) = delete;
+
+  std::uint32_t pe() const { return context_->pe; }
+  std::uint32_t n_pes() const { return context_->n_pes; }
+
+  std::uint64_t global_id() const { return lane_->global_id(); }
+  std::uint64_t group_id() const { return lane_->group_id(); }
+  std::uint64_t lanes() const { return lane_->lanes(); }
+  std::uint32_t lane() const { return lane_->lane(); }
+  std::uint32_t group_lanes() const { return lane_->group_lanes(); }
+  /// Views for collectives (LaneGroup), scratchpad and fine-grain barriers.
+  GroupLane& group_lane() { return *lane_; }
+  auto wave() { return lane_->wave(); }
+  auto group() { return lane_->group(); }
+
+  // For shmem.hpp.
+  const HeapView& heap() const { return context_->heap; }
+  Caller caller() const { return {false, lane(), group_id()}; }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    auto_group_.send(*lane_, sink_, command.word(), words);
+  }
+  template <std::uint32_t Words, class Election>
+  void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
+    std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
+  }
+  void finish() { auto_group_.finish(*lane_, sink_); }
+
+ private:
+  GroupLane* lane_;
+  const DeviceContext* context_;
+  PackageSink sink_;
+  AutoGroup auto_group_;
+};
+#endif
 
 }  // namespace esker

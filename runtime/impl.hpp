@@ -594,7 +594,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
   const std::string transport_name_;
-  TraceFile trace_;  // written at its end: after every thread's
+  TraceFile trace_;                       // written at its end: after every thread's
   std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
   HeapMemory memory_;
   PackageMemory queue_memory_;

@@ -124,7 +124,7 @@ ESKER_HD void send_value(Context&& context, const char* call, Operation operatio
 
 /// A store that messages may race with; 16 bytes are two halves.
 template <class T>
-ESKER_HD void store_here(T* target, const T& value) {
+void store_here(T* target, const T& value) {
   if constexpr (sizeof(T) == 16) {
     std::uint64_t half[2];
     __builtin_memcpy(half, &value, sizeof half);
@@ -132,17 +132,7 @@ ESKER_HD void store_here(T* target, const T& value) {
     store_here(at, half[0]);
     store_here(at + 1, half[1]);
   } else {
-#if defined(ESKER_ON_GPU)
-    using Bits = std::conditional_t<
-        sizeof(T) == 8, std::uint64_t,
-        std::conditional_t<sizeof(T) == 4, std::uint32_t,
-                           std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
-    Bits bits;
-    __builtin_memcpy(&bits, &value, sizeof bits);
-    gpu::store(reinterpret_cast<Bits*>(target), bits);
-#else
     std::atomic_ref<T>(*target).store(value, std::memory_order_relaxed);
-#endif
   }
 }
 
@@ -164,10 +154,13 @@ ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> va
                         Election&&... election) {
   const std::uint64_t address = detail::checked_address(context, "shmem_put", target, sizeof(T), pe);
   if constexpr (sizeof...(Election) == 0) {
-    if (pe == context.pe() && address != detail::kNoAddress) {
+#if !defined( \
+    ESKER_ON_GPU)  // there the outbox applies what is for this PE at once, and keeps the wave together
+    if (pe == context.pe()) {
       detail::store_here(target, value);
       return;
     }
+#endif
   }
   constexpr Command command{Operation::kPut, detail::bytes_operand<T>(), 0};
   if constexpr (sizeof(T) == 16) {

@@ -9,17 +9,6 @@
 
 namespace esker {
 
-/// A generation of a group's messages in scratchpad: word r of message c is words[r * stride + c].
-struct StagedPackage {
-  std::uint32_t command;
-  std::uint32_t words_a_message;
-  std::uint32_t count;
-  std::uint32_t stride;
-  const std::uint64_t* words;
-};
-
-struct NoScratch {};
-
 /// Election per group without a group barrier: the default (the second layer of HiWayLib, section 3.4).
 ///
 /// Contract. Construction is collective over the group, before it diverges. Then any lane, in any
@@ -60,44 +49,33 @@ struct NoScratch {};
 /// most. On hardware whose waves run in lock step, a diverged part of a wave runs send() from beginning
 /// to end before another part runs, because send() diverges only where the leader acts for its crew: the
 /// crew that has the duty is then always another wave, which the hardware runs on.
-///
-/// A sink that has deliver(lane, crew, mine, package, scratch) takes the package out of the stage itself,
-/// with the crew that has the duty, under the same rules: it waits for the outside alone. `Scratch` is what
-/// it needs beside the stage.
-template <std::uint32_t StageWords = 512, class Scratch = NoScratch>
+template <std::uint32_t StageWords = 512>
 class BasicAutoGroup {
  public:
   ESKER_HD explicit BasicAutoGroup(GroupLane& lane) : shared_{lane.scratch<Shared>()} {}
 
   template <std::uint32_t Words, class S>
   ESKER_HD void send(GroupLane& lane, S& sink, std::uint32_t command, const std::uint64_t (&words)[Words]) {
-    static_assert(Words <= Gate::kMaxWords && Words <= StageWords);
-    send(lane, sink, command, Words, words);
-  }
-  /// The same with a width that is known when it runs: one for the crew, like the command.
-  template <class S>
-  ESKER_HD void send(GroupLane& lane, S& sink, std::uint32_t command, std::uint32_t width,
-                     const std::uint64_t* words) {
     static_assert(Sink<S>);
+    static_assert(Words <= Gate::kMaxWords && Words <= StageWords);
     auto crew = lane.coalesced();
     const Position mine = crew.position_among(true);
     const bool leads = mine.index + 1 == mine.total;
     for (std::uint32_t sent = 0; sent < mine.total;) {
       Claim claim{};
       bool completed_other = false;  // this claim closed the generation before, which was written
-      if (leads) claim = take(lane, sink, command, width, mine.total - sent, completed_other);
+      if (leads) claim = take(lane, sink, command, Words, mine.total - sent, completed_other);
       claim = Claim::unpack(crew.broadcast(claim.pack(), mine.last));
       Stage& stage = shared_.stages[claim.stage];
       if (mine.index >= sent && mine.index - sent < claim.columns) {
         const std::uint32_t column = claim.first + mine.index - sent;
-        const std::uint32_t stride = StageWords / width;
-        for (std::uint32_t r = 0; r < width; ++r) stage.words[r * stride + column] = words[r];
+        for (std::uint32_t r = 0; r < Words; ++r) stage.words[r * (StageWords / Words) + column] = words[r];
       }
       crew.sync();
       std::uint32_t duties = 0;  // a bit a stage
       if (leads) {
         const std::uint32_t filled = claim.first + claim.columns;
-        if (claim.fills) note(stage, command, width, filled);
+        if (claim.fills) note(stage, command, Words, filled);
         const bool completed = settle(stage, claim.columns + (claim.fills ? kClosed - filled : 0));
         duties = (completed_other ? 1u << (1 - claim.stage) : 0u) | (completed ? 1u << claim.stage : 0u);
       }
@@ -111,7 +89,7 @@ class BasicAutoGroup {
 
   /// The lane sends no more. The last lane of the group to say so sends what is left.
   template <class S>
-  ESKER_NOINLINE ESKER_HD void finish(GroupLane& lane, S& sink) {
+  ESKER_HD void finish(GroupLane& lane, S& sink) {
     auto crew = lane.coalesced();
     const Position mine = crew.position_among(true);
     std::uint32_t duty = kNone;
@@ -137,7 +115,6 @@ class BasicAutoGroup {
     GroupAtomic<std::uint32_t> drains;            // generations copied out; written by whoever has the duty
     std::uint32_t command, width, count, unused;  // the note: written by whoever closes
     std::uint64_t words[StageWords];              // row r at r * (StageWords / width)
-    Scratch scratch;
   };
   struct Shared {
     GroupAtomic<std::uint64_t> gate;
@@ -222,34 +199,25 @@ class BasicAutoGroup {
   }
 
   template <class Crew, class S>
-  ESKER_NOINLINE ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink,
-                                       std::uint32_t duty) {
+  ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink, std::uint32_t duty) {
     const bool leads = mine.index + 1 == mine.total;
     Stage& stage = shared_.stages[duty];
-    crew.sync();  // what the leader acquired, the crew may use
-    const std::uint32_t width = stage.width;
-    const StagedPackage package{stage.command, width, stage.count, StageWords / width, stage.words};
-    if constexpr (requires { sink.deliver(lane, crew, mine, package, stage.scratch); }) {
-      sink.deliver(lane, crew, mine, package, stage.scratch);
-    } else {
-      std::uint64_t ticket = 0;
-      if (leads) {
-        ticket = sink.reserve(1);
-        while (!sink.was_empty(ticket)) sink.pause(lane);
-      }
-      ticket = crew.broadcast(ticket, mine.last);
-      crew.sync();
-      for (std::uint32_t r = 0; r < width; ++r) {
-        std::uint64_t* row = sink.row(ticket, width, r);
-        for (std::uint32_t c = mine.index; c < package.count; c += mine.total) {
-          row[c] = package.words[r * package.stride + c];
-        }
-      }
-      crew.sync();
-      if (leads) sink.publish(ticket, package.command, width, package.count);
+    std::uint64_t ticket = 0;
+    if (leads) {
+      ticket = sink.reserve(1);
+      while (!sink.was_empty(ticket)) sink.pause(lane);
     }
+    ticket = crew.broadcast(ticket, mine.last);
+    crew.sync();  // what the leader acquired, the crew may use
+    const std::uint32_t width = stage.width, count = stage.count, stride = StageWords / width;
+    for (std::uint32_t r = 0; r < width; ++r) {
+      std::uint64_t* row = sink.row(ticket, width, r);
+      for (std::uint32_t c = mine.index; c < count; c += mine.total) row[c] = stage.words[r * stride + c];
+    }
+    const std::uint32_t command = stage.command;
     crew.sync();
     if (leads) {
+      sink.publish(ticket, command, width, count);
       stage.balance.store_relaxed(0);
       stage.drains.store_release(stage.drains.load_relaxed() + 1);  // [drained]
     }

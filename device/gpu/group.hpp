@@ -31,16 +31,23 @@ class Wave {
     return {Hardware::count(raised & lower()), Hardware::count(raised),
             Hardware::count(members_ & ((Mask{1} << last) - 1))};
   }
-  /// One number each out of counters[key], from its value on, in the order of lanes: one atomic a key, where
-  /// lanes with the same key would queue up at its counter. Not part of LaneGroup.
-  template <class Counter>
-  __device__ std::uint32_t draw(Counter* counters, std::uint32_t key) const {
+  // Not part of LaneGroup:
+
+  /// Whether a lane of the view raised the flag.
+  __device__ bool any(bool flag) const { return Hardware::ballot(members_, flag) != 0; }
+  /// This lane among those that call it with the same `key`.
+  struct Equals {
+    std::uint32_t first;  // the lowest of them, for word_of()
+    std::uint32_t rank;   // of them in lower lanes
+    std::uint32_t total;
+  };
+  __device__ Equals equals(std::uint32_t key) const {
     const Mask equal = Hardware::match(members_, key);
-    const std::uint32_t first = Hardware::lowest(equal);
-    std::uint32_t base = 0;
-    if (Hardware::lane_in_wave() == first) base = counters[key].fetch_add_relaxed(Hardware::count(equal));
-    base = static_cast<std::uint32_t>(Hardware::shuffle(members_, base, first));
-    return base + Hardware::count(equal & lower());
+    return {Hardware::lowest(equal), Hardware::count(equal & lower()), Hardware::count(equal)};
+  }
+  /// What lane `first` of equals() handed in; each lane may name another.
+  __device__ std::uint32_t word_of(std::uint32_t first, std::uint32_t word) const {
+    return static_cast<std::uint32_t>(Hardware::shuffle(members_, word, first));
   }
   template <LaneValue T>
   __device__ T prefix_sum(T value, bool active = true) const {

@@ -20,8 +20,8 @@ namespace esker::gpu {
 /// not wait for them.
 /// A group has up to 1024 lanes, so a lane has a 1024th of a processor's registers at most.
 template <class Body>
-__global__ void __launch_bounds__(1024, 1)
-    run_lanes([[maybe_unused]] const LaunchShape shape, [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
+__global__ void __launch_bounds__(1024, 1) run_lanes([[maybe_unused]] const LaunchShape shape,
+                                                     [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
 #if !defined(ESKER_ON_CPU)
   const std::uint64_t group = blockIdx.x;
   const std::uint32_t lane = threadIdx.x, lanes = shape.lanes_of(group);

@@ -22,7 +22,8 @@ struct Hardware {
   __device__ static Mask match(Mask, std::uint32_t key) {
     Mask mine = 0;
     for (Mask left = __ballot(1); left != 0;) {
-      const auto first = static_cast<std::uint32_t>(__shfl(static_cast<int>(key), static_cast<int>(lowest(left))));
+      const auto first =
+          static_cast<std::uint32_t>(__shfl(static_cast<int>(key), static_cast<int>(lowest(left))));
       const Mask equal = __ballot(key == first);
       if (key == first) mine = equal;
       left &= ~equal;

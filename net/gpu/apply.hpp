@@ -155,10 +155,8 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
   }
 }
 
-/// Applies all messages of a built-in operation. Collective over a crew, of which this lane is `mine`. Not inlined: every kernel
-/// that sends would carry it in each place where it may wait.
-ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, const Messages& m,
-                                                   const Position& mine) {
+/// Applies all messages of a built-in operation. Collective over a crew, of which this lane is `mine`.
+ESKER_HD inline void apply_built_in(const DeviceShare& share, const Messages& m, const Position& mine) {
   switch (m.command.operation) {
     case Operation::kPut:
       return put_all(share, m, mine);
@@ -181,6 +179,12 @@ ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, con
   }
 }
 
+/// The same, not inlined: every kernel that sends would carry it in each place where it may wait.
+ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, const Messages& m,
+                                                   const Position& mine) {
+  apply_built_in(share, m, mine);
+}
+
 template <class Handlers>
 ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, const Messages& m,
                         const Position& mine) {
@@ -195,8 +199,8 @@ ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, cons
 /// Ordering. [fill] each lane acquires the turn of the slot that it looks at; the crew's sync passes that
 /// on. [reuse] and quiet: the updates come before the release of the slot and before applied_from grows.
 template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
-                                     std::uint32_t link, std::uint32_t channel) {
+ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, Crew& crew,
+                                     const Position& mine, std::uint32_t link, std::uint32_t channel) {
   constexpr std::uint32_t kBatch = 4;
   PackageQueue queue = share.from[link].channel(channel);
   const std::uint32_t looks = mine.total < kBatch ? mine.total : kBatch;
@@ -234,8 +238,8 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& h
 
 /// Takes a chunk of the frame in slot `f`, if one is left, and applies it. Returns the messages applied.
 template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, Crew& crew, const Position& mine,
-                                   std::uint32_t f) {
+ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, Crew& crew,
+                                   const Position& mine, std::uint32_t f) {
   FrameTurn& turn = share.frame_turns[f];
   const std::byte* const slot = share.frames + f * share.frame_bytes;
   const auto* const chunks = reinterpret_cast<const Chunk*>(slot);
@@ -280,8 +284,9 @@ ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
 /// Looks at `looks` of these places, from `start` on, and applies what it finds. Channel c of link l is place
 /// c * links + l. Collective over a crew. Waits for nobody.
 template <class Handlers, class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers, Crew& crew,
-                                                 const Position& mine, std::uint32_t start, std::uint32_t looks) {
+ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers,
+                                                 Crew& crew, const Position& mine, std::uint32_t start,
+                                                 std::uint32_t looks) {
   std::uint32_t applied = 0;
   const std::uint32_t channels = share.links * kChannels;
   const std::uint32_t all = places(share);

@@ -138,15 +138,15 @@ class Engine final : public DeviceEngine {
         }
         std::byte* const inbox = open_inbox(mine, peer, pe);
         share_.pe_of[links] = pe;
-        // In each inbox the place of the other PE: the ring that it writes, and the words in which it says that
-        // slots of the ring towards it are empty.
+        // In each inbox the place of the other PE: the ring that it writes, and the words in which it says
+        // that slots of the ring towards it are empty.
         const std::uint32_t mine_there = index_on_host(offers, settings_.pe);
         const std::uint32_t its_here = index_on_host(offers, pe);
         std::byte* const own = inbox_.as<std::byte>();
-        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, inbox + Ring::kBytes * mine_there,
-                            empties_in(own, its_here)};
-        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own + Ring::kBytes * its_here,
-                              empties_in(inbox, mine_there)};
+        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels,
+                            inbox + Ring::kBytes * mine_there, empties_in(own, its_here)};
+        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels,
+                              own + Ring::kBytes * its_here, empties_in(inbox, mine_there)};
         bins[pe] = static_cast<std::uint8_t>(links);
         ++links;
       }
@@ -180,14 +180,14 @@ class Engine final : public DeviceEngine {
                       entry.name));
     }
     if (!handler_slots_) {
-      handler_slots_ = DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
-                                    "what handlers send");
+      handler_slots_ =
+          DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes), "what handlers send");
       handler_counters_ = DeviceMemory(2 * sizeof(PackageQueue::Counter), "counters");
       granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
       share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
       auto* const counters = handler_counters_.as<PackageQueue::Counter>();
-      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(), kHandlerSlots,
-                                          kHandlerSlotBytes);
+      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(),
+                                          kHandlerSlots, kHandlerSlotBytes);
       publish_share();
     }
     handlers_.push_back({*entry.device, index});
@@ -284,7 +284,8 @@ class Engine final : public DeviceEngine {
       error = start_plain_pass(share(), passes_started_ + 1, kPassGroups, pass_stream_);
     } else {
       const KnownHandler& next = handlers_[passes_started_ % handlers];
-      error = next.code.start_pass(next.code, next.index, share(), passes_started_ + 1, kPassGroups, pass_stream_);
+      error = next.code.start_pass(next.code, next.index, share(), passes_started_ + 1, kPassGroups,
+                                   pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
     ++passes_started_;
@@ -295,7 +296,8 @@ class Engine final : public DeviceEngine {
   bool quiet_since(std::uint64_t passes) const override {
     // As many in a row as there are handlers: each pass applies one's messages.
     const std::size_t needed = std::max<std::size_t>(1, handlers_known_.load(std::memory_order_acquire));
-    return quiet_in_a_row_ >= needed && pass_ended_ >= passes + needed && frames_out_ == 0 && frames_at_start_ == 0;
+    return quiet_in_a_row_ >= needed && pass_ended_ >= passes + needed && frames_out_ == 0 &&
+           frames_at_start_ == 0;
   }
   std::uint32_t links() const override { return peers_; }
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
@@ -320,8 +322,9 @@ class Engine final : public DeviceEngine {
         "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
         "messages sent past "
         "the host ({} to itself), {} applied, {} of handlers not sent on",
-        kernel_name(), pass_ended_, passes_started_, quiet_in_a_row_ > 0 ? "found nothing" : "moved something",
-        frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
+        kernel_name(), pass_ended_, passes_started_,
+        quiet_in_a_row_ > 0 ? "found nothing" : "moved something", frames_out_, t.sent, t.local, t.applied,
+        snapshot_.handler_backlog);
     for (std::uint32_t link = 0; link < peers_; ++link) {
       text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);

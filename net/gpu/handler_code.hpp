@@ -37,8 +37,9 @@ struct HandlerCall {
 
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
-  static_assert(sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes && std::is_trivially_destructible_v<Function>,
-                "what it captures is copied as bytes");
+  static_assert(
+      sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes && std::is_trivially_destructible_v<Function>,
+      "what it captures is copied as bytes");
   using Call = HandlerCall<Self, Target, Arguments, Function>;
   HandlerOnDevice code;
   new (code.function) Function(function);

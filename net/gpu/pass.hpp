@@ -34,8 +34,7 @@ struct Pass {
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_of(lane, share_at);
-    ItemAutoGroup grouping(lane);
-    DeviceSink sink(share);
+    GroupOutbox outbox(lane, share);
     auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
@@ -46,13 +45,13 @@ struct Pass {
       std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks);
       now +=
           send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
-            grouping.send(lane, sink, command, width, words);
+            outbox.post(lane, Command::from_word(command), width, words);
           });
       crew.sync();
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
     }
-    grouping.finish(lane, sink);
+    outbox.finish(lane);
     if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
     lane.group().sync();
     if (lane.lane() != 0) return;

@@ -138,7 +138,7 @@ struct HandlerOnDevice {
 struct DeviceShare {
   HeapView heap;
   std::uint32_t pe;
-  std::uint32_t n_pes;  // destinations
+  std::uint32_t n_pes;      // destinations
   std::uint32_t links;      // the last one leads to this PE itself
   std::uint32_t self_link;  // that one
   bool has_network;         // some destination is reached through the host

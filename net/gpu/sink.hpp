@@ -1,15 +1,13 @@
-// The sink of lanes on a GPU: auto-grouped packages are binned and delivered, others go to the host's queue.
+// The sink of lanes on a GPU that name an election: their packages go to the host's queue.
 #pragma once
 
 #include <cstdint>
-#include <esker/net/gpu/deliver.hpp>
 #include <esker/net/gpu/handler_queue.hpp>
+#include <esker/net/gpu/outbox.hpp>
 
 #if defined(ESKER_ON_GPU)
 
 namespace esker::gpu {
-
-using ItemAutoGroup = BasicAutoGroup<kStageWords, BinScratch>;
 
 /// The group's copy of what lanes share. Collective over the group, once.
 ESKER_HD inline const DeviceShare& copy_of(GroupLane& lane, const DeviceShare* share) {
@@ -18,7 +16,8 @@ ESKER_HD inline const DeviceShare& copy_of(GroupLane& lane, const DeviceShare* s
   };
   Copy& copy = lane.scratch<Copy>();
   const auto* const from = reinterpret_cast<const std::uint64_t*>(share);
-  for (std::uint32_t i = lane.lane(); i < sizeof(DeviceShare) / 8; i += lane.group_lanes()) copy.words[i] = from[i];
+  for (std::uint32_t i = lane.lane(); i < sizeof(DeviceShare) / 8; i += lane.group_lanes())
+    copy.words[i] = from[i];
   lane.group().sync();
   return reinterpret_cast<const DeviceShare&>(copy);
 }
@@ -37,26 +36,17 @@ class DeviceSink {
                         std::uint32_t count) {
     queue().publish(ticket, command, words, count);
   }
+  /// Applies some of what has arrived: what this lane waits for may wait for it.
   template <class AnyLane>
   ESKER_HD void pause(AnyLane& lane) {
     if constexpr (requires { lane.coalesced(); }) {
       auto crew = lane.coalesced();
-      wait_step(*share_, lane, crew, crew.position_among(true), looks_);
-    } else {
-      lane.yield();
+      const Position mine = crew.position_among(true);
+      const std::uint32_t start = crew.broadcast(static_cast<std::uint32_t>(lane.group_id()) + 7 * looks_, 0);
+      ++looks_;
+      if (apply_some(*share_, NoHandler{}, crew, mine, start, 2) > 0) return;
     }
-  }
-  template <class Crew>
-  ESKER_HD void deliver(GroupLane& lane, Crew& crew, const Position& mine, const StagedPackage& package,
-                        BinScratch& scratch) {
-    gpu::deliver(*share_, lane, crew, mine, package, scratch);
-    has_delivered_ = true;
-  }
-  /// Whether this lane has delivered since the last call: then it may send on what handlers have sent.
-  ESKER_HD bool take_delivered() {
-    const bool delivered = has_delivered_;
-    has_delivered_ = false;
-    return delivered;
+    lane.yield();
   }
 
  private:
@@ -65,7 +55,6 @@ class DeviceSink {
 
   const DeviceShare* share_;
   std::uint32_t looks_ = 0;
-  bool has_delivered_ = false;
 };
 
 }  // namespace esker::gpu
