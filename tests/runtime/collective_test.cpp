@@ -3,10 +3,9 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <esker/aggregator/wire.hpp>
 
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 

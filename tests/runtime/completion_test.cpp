@@ -5,8 +5,7 @@
 #include <latch>
 #include <thread>
 
-#include <gtest/gtest.h>
-
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 
@@ -55,23 +54,16 @@ void be_patient(Config& config) {
 std::vector<Way> pairs() {
   std::vector<Way> all;
   if (kOnGpu) {
-    for (Way way : gpu_ways()) {
-      if (way.n_pes != 2) continue;
-      be_patient(way.config);
-      all.push_back(way);
+    all = gpu_ways();
+    std::erase_if(all, [](const Way& way) { return way.n_pes != 2; });
+    all.push_back(way("heap on the host", 2, [](Config& config) { config.heap = HeapKind::kHost; }));
+  } else {
+    for (const std::uint32_t helpers : {0u, 1u, 3u}) {
+      all.push_back(way(std::to_string(helpers) + " helpers", 2,
+                        [=](Config& config) { config.apply_helpers = helpers; }));
     }
-    all.push_back(way("heap on the host", 2, [](Config& config) {
-      be_patient(config);
-      config.heap = HeapKind::kHost;
-    }));
-    return all;
   }
-  for (const std::uint32_t helpers : {0u, 1u, 3u}) {
-    all.push_back(way(std::to_string(helpers) + " helpers", 2, [=](Config& config) {
-      be_patient(config);
-      config.apply_helpers = helpers;
-    }));
-  }
+  for (Way& way : all) be_patient(way.config);
   return all;
 }
 

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
 
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 

@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
 #include <esker/runtime/runtime.hpp>
 
+#include "../device/gtest.hpp"
 #include "seed.hpp"
 
 namespace esker::testing {

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <esker/runtime/runtime.hpp>
 
+#include "../device/gtest.hpp"
 #include "seed.hpp"
 #include "ways.hpp"
 

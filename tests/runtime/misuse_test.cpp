@@ -1,8 +1,7 @@
 // A call that names a PE or an address that does not exist ends the job, and says who made it.
 #include <string>
 
-#include <gtest/gtest.h>
-
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 
 namespace esker::testing {

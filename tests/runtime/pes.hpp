@@ -19,6 +19,7 @@
 #include <esker/net/loopback/transport.hpp>
 #include <esker/runtime/runtime.hpp>
 
+#include "../device/gtest.hpp"
 #include "ways.hpp"
 
 namespace esker::testing {

@@ -8,10 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <esker/runtime/runtime.hpp>
 
+#include "../device/gtest.hpp"
 #include "seed.hpp"
 #include "ways.hpp"
 
