@@ -4,7 +4,9 @@
 #                                            CUDA or HIP otherwise
 #   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU (label unit) and, in a CUDA or
 #                                            HIP build, also on the GPU (NAME_gpu, label gpu); without a
-#                                            GPU that one is skipped
+#                                            GPU that one is skipped. With GPU_ALONE a GPU build leaves the
+#                                            CPU's to the cpu preset
+#   esker_gpu_test(NAME SOURCES FILE...)     NAME_gpu alone, for what makes no sense on the CPU
 
 set(ESKER_HIP_ARCHITECTURES "gfx90a;gfx1030" CACHE STRING "AMD targets: one with 64 lanes a wave, one with 32")
 
@@ -57,7 +59,11 @@ function(esker_device_sources target)
                 -x hip -c ${file} -o ${wrapper}.hip.o
         DEPENDS ${file} DEPFILE ${wrapper}.hip.d
         COMMAND_EXPAND_LISTS VERBATIM COMMENT "Compiling ${stem} for HIP")
-      set_source_files_properties(${wrapper}.hip.o PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+      # The target may be another folder's, which sees neither the command nor the file's properties.
+      add_custom_target(${target}.${stem}.hip DEPENDS ${wrapper}.hip.o)
+      add_dependencies(${target} ${target}.${stem}.hip)
+      set_source_files_properties(${wrapper}.hip.o TARGET_DIRECTORY ${target}
+                                  PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
       target_sources(${target} PRIVATE ${wrapper}.hip.o)
       target_link_libraries(${target} PRIVATE ${ESKER_HIP_RUNTIME})
     endif()
@@ -66,11 +72,18 @@ function(esker_device_sources target)
 endfunction()
 
 function(esker_device_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "GPU_ALONE" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  esker_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT} LABELS unit)
+  if(ESKER_DEVICE STREQUAL "CPU" OR NOT arg_GPU_ALONE)
+    esker_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT} LABELS unit)
+  endif()
+  esker_gpu_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+function(esker_gpu_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(ESKER_DEVICE STREQUAL "CPU")
     return()
   endif()

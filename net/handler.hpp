@@ -64,7 +64,7 @@ class HandlerContext {
   std::uint32_t source_ = 0;
   std::uint16_t handler_ = 0;
   const gpu::DeviceShare* share_ = nullptr;
-  NodeBuffers* outbox_ = nullptr;
+  [[maybe_unused]] NodeBuffers* outbox_ = nullptr;  // the host pass has it: both agree on the size
 };
 #else
   template <std::uint32_t Words>

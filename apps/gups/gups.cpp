@@ -15,12 +15,12 @@
 #include <bit>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../harness/json.hpp"
 #include "../harness/report.hpp"
 #include "stream.hpp"
 

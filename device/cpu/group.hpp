@@ -73,30 +73,31 @@ inline constexpr Collective kPrefixSum{"prefix_sum", combine_prefix_sum<T>};
 template <LaneValue T, class Op>
 inline constexpr Collective kReduce{Op::kName, combine_reduce<T, Op>};
 
-/// A wave or the whole group.
+/// A wave or the whole group. Its methods are for both sides since the host pass of a device compiler checks
+/// who a user's own kernel calls, and finds these.
 class MeetingView {
  public:
   MeetingView(GroupEngine& engine, std::uint32_t lane, std::uint32_t meeting, std::uint32_t first,
               std::uint32_t size)
       : engine_{&engine}, lane_{lane}, meeting_{meeting}, first_{first}, size_{size} {}
 
-  std::uint32_t index() const { return lane_ - first_; }
-  std::uint32_t size() const { return size_; }
+  ESKER_HD std::uint32_t index() const { return lane_ - first_; }
+  ESKER_HD std::uint32_t size() const { return size_; }
 
-  Position position_among(bool flag) { return meet(kPositions, 0, flag).position; }
+  ESKER_HD Position position_among(bool flag) { return meet(kPositions, 0, flag).position; }
   template <LaneValue T>
-  T prefix_sum(T value, bool active = true) {
+  ESKER_HD T prefix_sum(T value, bool active = true) {
     return detail::from_word<T>(meet(kPrefixSum<T>, detail::to_word(value), active).value);
   }
   template <LaneValue T, class Op>
-  T reduce(T value, Op, bool active = true) {
+  ESKER_HD T reduce(T value, Op, bool active = true) {
     return detail::from_word<T>(meet(kReduce<T, Op>, detail::to_word(value), active).value);
   }
   template <LaneValue T>
-  T broadcast(T value, std::uint32_t from) {
+  ESKER_HD T broadcast(T value, std::uint32_t from) {
     return detail::from_word<T>(meet(kBroadcast, detail::to_word(value), true, from).value);
   }
-  void sync() { meet(kSync, 0, true); }
+  ESKER_HD void sync() { meet(kSync, 0, true); }
 
  private:
   Exchange meet(const Collective& what, std::uint64_t value, bool active, std::uint32_t from = 0) {
@@ -124,31 +125,31 @@ class GroupLane : public Lane {
   GroupLane(const GroupLane&) = delete;
   GroupLane& operator=(const GroupLane&) = delete;
 
-  cpu::MeetingView group() const { return {*engine_, lane(), 0, 0, group_lanes()}; }
-  cpu::MeetingView wave() const {
+  ESKER_HD cpu::MeetingView group() const { return {*engine_, lane(), 0, 0, group_lanes()}; }
+  ESKER_HD cpu::MeetingView wave() const {
     const std::uint32_t wave = lane() / wave_lanes_, first = wave * wave_lanes_;
     const std::uint32_t left = group_lanes() - first;
     return {*engine_, lane(), 1 + wave, first, left < wave_lanes_ ? left : wave_lanes_};
   }
-  LoneLane coalesced() const { return {}; }
+  ESKER_HD LoneLane coalesced() const { return {}; }
   /// Lanes that one of them cannot wait for, since they run in lock step: here it is alone.
-  LoneLane lockstep() const { return {}; }
-  std::uint32_t lockstep_unit() const { return lane(); }
+  ESKER_HD LoneLane lockstep() const { return {}; }
+  ESKER_HD std::uint32_t lockstep_unit() const { return lane(); }
 
   /// Scratchpad of the group: a zeroed T that all its lanes share.
   /// Collective: every lane of the group calls it once for each T, before the group diverges.
   template <class T>
-  T& scratch() const {
+  ESKER_HD T& scratch() const {
     static_assert(std::is_trivially_destructible_v<T>, "it ends with the group, unannounced");
     return *reinterpret_cast<T*>(engine_->scratch(&cpu::kScratchKey<T>, sizeof(T)));
   }
 
   /// Gives way once, while this lane waits for something outside its group.
-  void yield() const { engine_->yield(lane()); }
+  ESKER_HD void yield() const { engine_->yield(lane()); }
 
   /// Waits for other lanes of this group to make `ready()` true. `where` names the wait in a report.
   template <class Ready>
-  void await(const char* where, Ready ready) const {
+  ESKER_HD void await(const char* where, Ready ready) const {
     engine_->await(
         lane(), where, [](void* context) { return (*static_cast<Ready*>(context))(); }, &ready);
   }

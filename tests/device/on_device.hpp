@@ -1,8 +1,6 @@
 // Runs one kernel source on whatever this test was compiled for.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <esker/device/cpu/launch.hpp>
@@ -13,13 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "gtest.hpp"
+
 #if defined(ESKER_TEST_CUDA)
 #include <esker/device/cuda/launch.hpp>
 #elif defined(ESKER_TEST_HIP)
 #include <esker/device/hip/launch.hpp>
-// clang 15 crashes when it meets the constraints of this pair for the first time while it works out, for
-// HIP, which side the implicit members of a map node are for. Having met them before, it does not.
-static_assert(!std::is_copy_assignable_v<std::pair<const std::string, ::testing::internal::CodeLocation> >);
 #endif
 
 namespace esker::testing {

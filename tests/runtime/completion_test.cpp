@@ -1,21 +1,37 @@
 // quiet, barrier_all, and progress without anybody's help.
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <latch>
 #include <thread>
 
-#include <gtest/gtest.h>
-
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 
 namespace esker::testing {
 namespace {
 
-/// Another PE's word: over loopback all heaps stand in one process.
-std::uint64_t look(std::uint64_t* word) {
-  return std::atomic_ref<std::uint64_t>(*word).load(std::memory_order_acquire);
+/// This PE's word, while messages and handlers change it. No call that moves anything.
+std::uint64_t look(Runtime& rt, SymmetricArray<std::uint64_t> words, std::uint64_t index) {
+  if (rt.heap().on_host())
+    return std::atomic_ref<std::uint64_t>(words[index]).load(std::memory_order_acquire);
+  std::uint64_t word[1];
+  rt.heap().read(words, index, std::span<std::uint64_t>(word));
+  return word[0];
 }
+
+/// What the host of a CPU, and ThreadSanitizer, need said of a counter that look() looks at.
+struct Counter {
+  std::uint64_t& word;
+  ESKER_HD void count() const {
+#if defined(ESKER_ON_GPU)
+    ++word;  // alone on its granule
+#else
+    std::atomic_ref<std::uint64_t>(word).fetch_add(1, std::memory_order_release);
+#endif
+  }
+};
 
 /// Waits in the program's own code, outside Esker.
 template <class Ready>
@@ -29,127 +45,157 @@ bool comes_true(Ready ready) {
 }
 
 /// Nothing closes a buffer but a flush or a full one.
-Config patient_config() {
-  Config config = tiny_config();
+void be_patient(Config& config) {
   config.aggregation_timeout = std::chrono::seconds{60};
   config.aggregation_max_age = std::chrono::seconds{60};
-  return config;
 }
 
-TEST(Quiet, AppliesAtAPeerWhoseThreadIsOutsideEsker) {
-  constexpr std::uint64_t kWords = 500;
-  std::uint64_t* peers = nullptr;
-  std::latch told{1}, looked{1};
-  run_pes(2, patient_config(), [&](Runtime& rt) {
-    const auto words = rt.heap().allocate<std::uint64_t>(kWords);
-    if (rt.pe() == 1) {
-      peers = words.data();
-      told.count_down();
-      looked.wait();
-      return;
+/// Two PEs, patient. On the CPU with helpers, on a GPU with the heap and the path to the peer in each place.
+std::vector<Way> pairs() {
+  std::vector<Way> all;
+  if (kOnGpu) {
+    all = gpu_ways();
+    std::erase_if(all, [](const Way& way) { return way.n_pes != 2; });
+    all.push_back(way("heap on the host", 2, [](Config& config) { config.heap = HeapKind::kHost; }));
+  } else {
+    for (const std::uint32_t helpers : {0u, 1u, 3u}) {
+      all.push_back(way(std::to_string(helpers) + " helpers", 2,
+                        [=](Config& config) { config.apply_helpers = helpers; }));
     }
-    told.wait();
-    rt.launch(kWords, [=](WorkItem item) { shmem_inc(item, &words[item.global_id()], 1); });
-    rt.quiet();
-    std::uint64_t missing = 0;
-    for (std::uint64_t i = 0; i < kWords; ++i) missing += look(peers + i) == 1 ? 0 : 1;
-    EXPECT_EQ(missing, 0u);
-    looked.count_down();
-  });
+  }
+  for (Way& way : all) be_patient(way.config);
+  return all;
 }
 
-// What handlers have sent lies in open buffers of the network thread or of a helper when quiet comes.
-TEST(Quiet, CoversWhatHandlersHereHaveSent) {
-  constexpr std::uint64_t kRounds = 200;
-  for (const std::uint32_t helpers : {0u, 1u, 3u}) {
-    Config config = patient_config();
-    config.apply_helpers = helpers;
-    std::uint64_t* peers = nullptr;
-    std::latch told{1}, looked{1};
-    run_pes(2, config, [&](Runtime& rt) {
-      const auto words = rt.heap().allocate<std::uint64_t>(2);
-      const auto forward = rt.register_handler<std::uint64_t, std::uint32_t>(
-          "forward", [=](HandlerContext& context, std::uint64_t& ran, const std::uint32_t& pe) {
-            shmem_inc(context, &words[1], pe);
-            std::atomic_ref<std::uint64_t>(ran).fetch_add(1, std::memory_order_release);
-          });
-      rt.barrier_all();
-      if (rt.pe() == 1) {
-        peers = words.data();
-        told.count_down();
-        looked.wait();
-        return;
-      }
-      told.wait();
-      for (std::uint64_t round = 0; round < kRounds; ++round) {
-        // More than fit in a buffer: some run without anybody's flush.
-        const std::uint64_t before = look(words.data());
-        rt.launch(100, [=](WorkItem item) { shmem_am(item, forward, &words[0], 1, 0); });
-        ASSERT_TRUE(comes_true([&] { return look(words.data()) > before; }));
-        const std::uint64_t ran = look(words.data());
-        rt.quiet();
-        EXPECT_GE(look(peers + 1), ran) << helpers << " helpers, round " << round;
-      }
-      looked.count_down();
+class Pair : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, Pair, ::testing::ValuesIn(pairs()));
+
+/// PE 1 looks at its own memory, and is outside Esker until then.
+void apply_at_idle_peer(Runtime& rt, std::latch& quiet) {
+  constexpr std::uint64_t kWords = 500;
+  const auto words = rt.heap().allocate<std::uint64_t>(kWords);
+  if (rt.pe() == 0) {
+    rt.launch(kWords, [=] ESKER_LAMBDA(WorkItem item) { shmem_inc(item, &words[item.global_id()], 1); });
+    rt.quiet();
+    quiet.count_down();
+    return;
+  }
+  quiet.wait();
+  std::uint64_t missing = 0;
+  for (const std::uint64_t word : rt.heap().read(words)) missing += word == 1 ? 0 : 1;
+  EXPECT_EQ(missing, 0u);
+}
+TEST_P(Pair, QuietAppliesAtAPeerWhoseThreadIsOutsideEsker) {
+  std::latch quiet{1};
+  run_pes(GetParam(), [&](Runtime& rt) { apply_at_idle_peer(rt, quiet); });
+}
+
+/// What the two PEs of a test say to each other beside Esker.
+struct Aside {
+  std::barrier<> both{2};
+  std::uint64_t ran = 0;  // PE 0 writes it before they meet
+};
+
+// What handlers have sent lies in open buffers of the network thread, or of a helper, when quiet comes.
+void quiet_with_handlers(Runtime& rt, Aside& aside) {
+  constexpr std::uint64_t kRounds = kOnGpu ? 50 : 200;
+  const auto words = rt.heap().allocate<std::uint64_t>(2);
+  const auto forward = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "forward", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t & ran, const std::uint32_t& pe) {
+        shmem_inc(context, &words[1], pe);
+        Counter{ran}.count();
+      });
+  rt.barrier_all();
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    if (rt.pe() == 0) {
+      // More than fit in a buffer: some run without anybody's flush.
+      const std::uint64_t before = look(rt, words, 0);
+      rt.launch(100, [=] ESKER_LAMBDA(WorkItem item) { shmem_am(item, forward, &words[0], 1, 0); });
+      EXPECT_TRUE(comes_true([&] { return look(rt, words, 0) > before; }));
+      aside.ran = look(rt, words, 0);
+      rt.quiet();
+    }
+    aside.both.arrive_and_wait();
+    if (rt.pe() == 1) {
+      EXPECT_GE(look(rt, words, 1), aside.ran) << "round " << round;
+    }
+    aside.both.arrive_and_wait();
+  }
+}
+TEST_P(Pair, QuietCoversWhatHandlersHereHaveSent) {
+  Aside aside;
+  run_pes(GetParam(), [&](Runtime& rt) { quiet_with_handlers(rt, aside); });
+}
+
+void ask_and_wait(Runtime& rt, std::latch& replied) {
+  const auto words = rt.heap().allocate<std::uint64_t>(2);
+  const auto ask = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "ask", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t & asked, const std::uint32_t&) {
+        ++asked;
+        shmem_put(context, &words[1], asked + 41, context.source());
+      });
+  if (rt.pe() == 1) {
+    replied.wait();
+    return;
+  }
+  rt.launch(1, [=] ESKER_LAMBDA(WorkItem item) { shmem_am(item, ask, &words[0], 0, 1); });
+  EXPECT_TRUE(comes_true([&] { return look(rt, words, 1) == 42; }));
+  replied.count_down();
+}
+TEST_P(Pair, MessagesAndRepliesMoveWhileBothProgramsAreOutsideEsker) {
+  Way impatient = GetParam();
+  impatient.config.aggregation_timeout = Config{}.aggregation_timeout;
+  impatient.config.aggregation_max_age = Config{}.aggregation_max_age;
+  std::latch replied{1};
+  run_pes(impatient, [&](Runtime& rt) { ask_and_wait(rt, replied); });
+}
+
+void put_here(Runtime& rt) {
+  const auto words = rt.heap().allocate<std::uint64_t>(64);
+  const auto seen = rt.heap().allocate<std::uint64_t>(64);
+  rt.launch(64, [=] ESKER_LAMBDA(WorkItem item) {
+    const std::uint64_t id = item.global_id();
+    shmem_put(item, &words[id], id + 7, item.pe());
+    seen[id] = words[id];
+  });
+  const std::vector<std::uint64_t> got = rt.heap().read(seen);
+  for (std::uint64_t id = 0; id < 64; ++id) EXPECT_EQ(got[id], id + 7);
+}
+TEST(Put, ToThisPeIsAStoreDoneOnReturn) { run_pes(2, put_here); }
+
+void rounds_of_messages(Runtime& rt) {
+  constexpr std::uint64_t kRounds = 40;
+  const auto word = rt.heap().allocate<std::uint64_t>(1);
+  for (std::uint64_t round = 1; round <= kRounds; ++round) {
+    // Everybody must find exactly what everybody sent up to now.
+    rt.launch(5, [=] ESKER_LAMBDA(WorkItem item) {
+      for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe) shmem_inc(item, word.data(), pe);
     });
+    rt.barrier_all();
+    ASSERT_EQ(rt.heap().read(word)[0], round * 5 * rt.n_pes());
+    rt.barrier_all();
   }
 }
 
-TEST(Progress, MessagesAndRepliesMoveWhileBothProgramsAreOutsideEsker) {
-  std::latch replied{1};
-  run_pes(2, [&](Runtime& rt) {
-    const auto words = rt.heap().allocate<std::uint64_t>(2);
-    const auto ask = rt.register_handler<std::uint64_t, std::uint32_t>(
-        "ask", [=](HandlerContext& context, std::uint64_t& asked, const std::uint32_t&) {
-          ++asked;
-          shmem_put(context, &words[1], asked + 41, context.source());
-        });
-    if (rt.pe() == 1) {
-      replied.wait();
-      return;
-    }
-    rt.launch(1, [=](WorkItem item) { shmem_am(item, ask, &words[0], 0, 1); });
-    EXPECT_TRUE(comes_true([&] { return look(&words[1]) == 42; }));
-    replied.count_down();
-  });
+void uneven_work(Runtime& rt) {
+  const auto word = rt.heap().allocate<std::uint64_t>(1);
+  // PE p sends p * 400 messages, all to the last PE.
+  rt.launch(rt.pe() * 400,
+            [=] ESKER_LAMBDA(WorkItem item) { shmem_inc(item, word.data(), item.n_pes() - 1); });
+  rt.barrier_all();
+  const std::uint64_t all = rt.n_pes() * (rt.n_pes() - 1) / 2 * 400;
+  EXPECT_EQ(rt.heap().read(word)[0], rt.pe() + 1 == rt.n_pes() ? all : 0u);
 }
 
-TEST(Put, ToThisPeIsAStoreDoneOnReturn) {
-  run_pes(2, [](Runtime& rt) {
-    const auto words = rt.heap().allocate<std::uint64_t>(64);
-    rt.launch(64, [=](WorkItem item) {
-      const std::uint64_t id = item.global_id();
-      shmem_put(item, &words[id], id + 7, item.pe());
-      EXPECT_EQ(words[id], id + 7);
-    });
-  });
-}
+class Barrier : public ::testing::TestWithParam<Way> {};
+TEST_P(Barrier, OrdersRoundsOfMessages) { run_pes(GetParam(), rounds_of_messages); }
+TEST_P(Barrier, AfterUnevenWorkFindsEverything) { run_pes(GetParam(), uneven_work); }
 
-TEST(Barrier, OrdersRoundsOfMessages) {
-  run_pes(3, [](Runtime& rt) {
-    constexpr std::uint64_t kRounds = 40;
-    const auto word = rt.heap().allocate<std::uint64_t>(1);
-    for (std::uint64_t round = 1; round <= kRounds; ++round) {
-      // Everybody must find exactly what everybody sent up to now.
-      rt.launch(5, [=](WorkItem item) {
-        for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe) shmem_inc(item, word.data(), pe);
-      });
-      rt.barrier_all();
-      ASSERT_EQ(word[0], round * 5 * rt.n_pes());
-      rt.barrier_all();
-    }
-  });
+std::vector<Way> several() {
+  const auto as_it_is = [](Config&) {};
+  return kOnGpu ? gpu_ways() : std::vector<Way>{way("tiny", 3, as_it_is), way("tiny", 4, as_it_is)};
 }
-
-TEST(Barrier, AfterUnevenWorkFindsEverything) {
-  run_pes(4, [](Runtime& rt) {
-    const auto word = rt.heap().allocate<std::uint64_t>(1);
-    // PE p sends p * 400 messages, all to PE 3.
-    rt.launch(rt.pe() * 400, [=](WorkItem item) { shmem_inc(item, word.data(), 3); });
-    rt.barrier_all();
-    EXPECT_EQ(word[0], rt.pe() == 3 ? 2400u : 0u);
-  });
-}
+INSTANTIATE_TEST_SUITE_P(Ways, Barrier, ::testing::ValuesIn(several()));
 
 }  // namespace
 }  // namespace esker::testing

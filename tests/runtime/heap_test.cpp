@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
+#include "../device/gtest.hpp"
 #include "pes.hpp"
 #include "seed.hpp"
 
@@ -20,8 +19,18 @@ void expect_everywhere(const std::vector<std::optional<Failed>>& failed, Error::
   }
 }
 
-TEST(SymmetricHeap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
-  run_pes(3, [](Runtime& rt) {
+/// Where the heap stands: on a GPU or on the host.
+std::vector<Way> ways() {
+  std::vector<Way> all{way("heap as it comes", 3, [](Config&) {})};
+  if (kOnGpu)
+    all.push_back(way("heap on the host", 3, [](Config& config) { config.heap = HeapKind::kHost; }));
+  return all;
+}
+class Heap : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, Heap, ::testing::ValuesIn(ways()));
+
+TEST_P(Heap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
+  run_pes(GetParam(), [](Runtime& rt) {
     std::uint64_t random = seed();
     struct Block {
       SymmetricArray<std::uint8_t> array;
@@ -34,18 +43,20 @@ TEST(SymmetricHeap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
       if (blocks.size() < 20 && random % 3 != 0) {
         const auto array = rt.heap().allocate<std::uint8_t>(random / 8 % 20'000);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % SymmetricHeap::kAlignment, 0u);
-        for (const std::uint8_t byte : array) ASSERT_EQ(byte, 0u);
+        for (const std::uint8_t byte : rt.heap().read(array)) ASSERT_EQ(byte, 0u);
         std::uint64_t offset[2] = {
             static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(array.data()) - base), 0};
         offset[1] = offset[0];
         rt.all_reduce(std::span(offset, 1), Reduction::kMin);
         EXPECT_EQ(offset[0], offset[1]);
         const auto fill = static_cast<std::uint8_t>(random >> 56 | 1);
-        for (std::uint8_t& byte : array) byte = fill;
+        const std::vector<std::uint8_t> filled(array.size(), fill);
+        rt.heap().write(array, 0, std::span<const std::uint8_t>(filled));
         blocks.push_back({array, fill});
       } else if (!blocks.empty()) {
         const std::size_t which = random / 8 % blocks.size();
-        for (const std::uint8_t byte : blocks[which].array) ASSERT_EQ(byte, blocks[which].fill);
+        for (const std::uint8_t byte : rt.heap().read(blocks[which].array))
+          ASSERT_EQ(byte, blocks[which].fill);
         rt.heap().free(blocks[which].array);
         blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(which));
       }
@@ -55,18 +66,31 @@ TEST(SymmetricHeap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
   });
 }
 
-TEST(SymmetricHeap, ReusesWhatWasFreedAndZeroesIt) {
-  run_pes(2, [](Runtime& rt) {
-    const auto first = rt.heap().allocate<std::uint64_t>(3000);
-    rt.launch(3000, [=](WorkItem item) { shmem_put(item, &first[item.global_id()], 9, 1 - item.pe()); });
-    rt.barrier_all();
-    EXPECT_EQ(first[2999], 9u);
-    rt.heap().free(first);
-    const auto second = rt.heap().allocate<std::uint64_t>(2500);
-    EXPECT_EQ(second.data(), first.data());
-    for (const std::uint64_t word : second) ASSERT_EQ(word, 0u);
+void reuse_what_was_freed(Runtime& rt) {
+  const auto first = rt.heap().allocate<std::uint64_t>(3000);
+  rt.launch(3000, [=] ESKER_LAMBDA(WorkItem item) {
+    shmem_put(item, &first[item.global_id()], 9, (item.pe() + 1) % item.n_pes());
   });
+  rt.barrier_all();
+  EXPECT_EQ(rt.heap().read(first)[2999], 9u);
+  rt.heap().free(first);
+  const auto second = rt.heap().allocate<std::uint64_t>(2500);
+  EXPECT_EQ(second.data(), first.data());
+  for (const std::uint64_t word : rt.heap().read(second)) ASSERT_EQ(word, 0u);
 }
+TEST_P(Heap, ReusesWhatWasFreedAndZeroesIt) { run_pes(GetParam(), reuse_what_was_freed); }
+
+void read_and_write_parts(Runtime& rt) {
+  EXPECT_EQ(rt.heap().on_host(), !kOnGpu || rt.config().heap == HeapKind::kHost);
+  const auto words = rt.heap().allocate<std::uint64_t>(100);
+  const std::vector<std::uint64_t> some{3, 4, 5};
+  rt.heap().write(words, 40, std::span<const std::uint64_t>(some));
+  rt.launch(100, [=] ESKER_LAMBDA(WorkItem item) { words[item.global_id()] += item.global_id(); });
+  std::vector<std::uint64_t> got(5);
+  rt.heap().read(words, 39, std::span(got));  // waits for the kernel
+  EXPECT_EQ(got, (std::vector<std::uint64_t>{39, 43, 45, 47, 43}));
+}
+TEST_P(Heap, IsReadAndWrittenInPartsByTheHost) { run_pes(GetParam(), read_and_write_parts); }
 
 TEST(SymmetricHeap, FullIsAnErrorEverywhereThatChangesNothing) {
   run_pes(2, [](Runtime& rt) {
@@ -84,7 +108,9 @@ TEST(SymmetricHeap, FullIsAnErrorEverywhereThatChangesNothing) {
     EXPECT_THROW(rt.heap().allocate<std::uint64_t>(~std::uint64_t{0} / 4), Error);  // wraps around in bytes
     EXPECT_EQ(rt.heap().allocated_bytes(), kHeap - 4096);
     const auto rest = rt.heap().allocate<std::uint8_t>(4096);
-    rest[4095] = 1;
+    const std::uint8_t one[1] = {1};
+    rt.heap().write(rest, 4095, std::span<const std::uint8_t>(one));
+    EXPECT_EQ(rt.heap().read(rest)[4095], 1u);
     EXPECT_EQ(rt.heap().allocated_bytes(), kHeap);
     rt.heap().free(most);
     rt.heap().free(rest);

@@ -1,11 +1,9 @@
-// Kernels that send from branches and loops, as one collective check each: over loopback and over MPI.
+// Kernels that send from branches and loops, as one collective check each.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
@@ -13,28 +11,40 @@
 #include <esker/device/election/predicated.hpp>
 #include <esker/runtime/runtime.hpp>
 
+#include "../device/gtest.hpp"
 #include "seed.hpp"
 
 namespace esker::testing {
 
-/// Collective. Every lane of every PE hits a word of its own on a random PE as often as `hits(lane)` says;
-/// `kernel(item, word, pe, hits)` sends that many increments.
+/// Every lane of every PE has a word of its own on a random PE.
+struct SendHit {
+  SymmetricArray<std::uint64_t> counts;
+  std::uint64_t lanes;
+  std::uint64_t stream;
+
+  ESKER_HD std::uint32_t pe_of(std::uint64_t word, std::uint32_t n_pes) const {
+    return static_cast<std::uint32_t>(mix(stream + word) % n_pes);
+  }
+  template <class Item, class... Election>
+  ESKER_HD void operator()(Item&& item, Election... election) const {
+    const std::uint64_t word = item.pe() * lanes + item.global_id();
+    shmem_inc(item, &counts[word], pe_of(word, item.n_pes()), election...);
+  }
+};
+
+/// Collective. Lanes hit their words as often as `hits(lane)` says, in the kernel that `launch(rt, lanes,
+/// send)` launches.
 template <class Hits, class Launch>
 void check_hits(Runtime& rt, const std::string& what, std::uint64_t lanes, Hits hits, Launch launch) {
-  const std::uint64_t stream = seed();
   const auto counts = rt.heap().allocate<std::uint64_t>(lanes * rt.n_pes());
-  const auto pe_of = [stream](std::uint64_t word, std::uint32_t n) {
-    return static_cast<std::uint32_t>(mix(stream + word) % n);
-  };
-  launch(rt, lanes, [=, me = rt.pe(), n = rt.n_pes()](auto&& item, auto... election) {
-    const std::uint64_t word = me * lanes + item.global_id();
-    shmem_inc(item, &counts[word], pe_of(word, n), election...);
-  });
+  const SendHit send{counts, lanes, seed()};
+  launch(rt, lanes, send);
   rt.barrier_all();
+  const std::vector<std::uint64_t> got = rt.heap().read(counts);
   std::uint64_t wrong = 0;
-  for (std::uint64_t word = 0; word < counts.size(); ++word) {
-    const std::uint64_t expected = pe_of(word, rt.n_pes()) == rt.pe() ? hits(word % lanes) : 0;
-    wrong += counts[word] != expected ? 1 : 0;
+  for (std::uint64_t word = 0; word < got.size(); ++word) {
+    const std::uint64_t expected = send.pe_of(word, rt.n_pes()) == rt.pe() ? hits(word % lanes) : 0;
+    wrong += got[word] != expected ? 1 : 0;
   }
   EXPECT_EQ(wrong, 0u) << what << " on PE " << rt.pe();
   rt.heap().free(counts);
@@ -44,40 +54,40 @@ void check_hits(Runtime& rt, const std::string& what, std::uint64_t lanes, Hits 
 inline void check_elections(Runtime& rt, std::uint64_t lanes) {
   const auto all = [](std::uint64_t) { return 1u; };
   const auto most = [](std::uint64_t id) { return id % 3 != 0 ? 1u : 0u; };
-  check_hits(rt, "outbox", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](WorkItem item) {
+  check_hits(rt, "outbox", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(WorkItem item) {
       if (item.global_id() % 3 != 0) send(item);
     });
   });
-  check_hits(rt, "per lane, no group", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](WorkItem item) {
+  check_hits(rt, "per lane, no group", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(WorkItem item) {
       if (item.global_id() % 3 != 0) send(item, PerLane{});
     });
   });
-  check_hits(rt, "per lane", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) {
+  check_hits(rt, "per lane", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) {
       if (item.global_id() % 3 != 0) send(item, PerLane{});
     });
   });
-  check_hits(rt, "auto-group", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) {
+  check_hits(rt, "auto-group", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) {
       if (item.global_id() % 3 != 0) send(item);
     });
   });
-  check_hits(rt, "per wave", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) { send(item, PerWave{item.global_id() % 3 != 0}); });
+  check_hits(rt, "per wave", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) { send(item, PerWave{item.global_id() % 3 != 0}); });
   });
-  check_hits(rt, "per converged wave", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) {
+  check_hits(rt, "per converged wave", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) {
       if (item.global_id() % 3 != 0) send(item, PerConvergedWave{});
     });
   });
-  check_hits(rt, "predicated", lanes, most, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) { send(item, Predicated{item.global_id() % 3 != 0}); });
+  check_hits(rt, "predicated", lanes, most, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) { send(item, Predicated{item.global_id() % 3 != 0}); });
   });
-  check_hits(rt, "fine grain", lanes, all, [](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) {
-      auto& state = item.group_lane().template scratch<FineGrainState<>>();
+  check_hits(rt, "fine grain", lanes, all, [](Runtime& r, std::uint64_t n, const SendHit& send) {
+    r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) {
+      auto& state = item.group_lane().scratch<FineGrainState<>>();
       FineGrainBarrier<> members(item.group_lane(), state);
       members.join();
       item.group().sync();
@@ -87,13 +97,12 @@ inline void check_elections(Runtime& rt, std::uint64_t lanes) {
   });
 }
 
-/// Collective. Nested branches, a loop of another length in each lane, and lanes that return early.
-inline void check_divergence(Runtime& rt, std::uint64_t lanes) {
-  const auto hits = [](std::uint64_t id) -> std::uint64_t {
-    if (id % 5 == 0) return 0;
-    return id % 7 + (id % 2 == 0 ? 1 : 0) + (id % 2 == 0 && id % 3 == 0 ? 2 : 0);
-  };
-  const auto body = [](auto&& item, auto send) {
+/// Nested branches, a loop of another length in each lane, and lanes that return early.
+struct Diverge {
+  SendHit send;
+
+  template <class Item>
+  ESKER_HD void operator()(Item&& item) const {
     const std::uint64_t id = item.global_id();
     if (id % 5 == 0) return;
     for (std::uint64_t i = 0; i < id % 7; ++i) send(item);
@@ -104,25 +113,38 @@ inline void check_divergence(Runtime& rt, std::uint64_t lanes) {
         send(item);
       }
     }
-  };
-  check_hits(rt, "divergent lanes", lanes, hits, [=](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](WorkItem item) { body(item, send); });
-  });
-  check_hits(rt, "divergent lanes of a group", lanes, hits, [=](Runtime& r, std::uint64_t n, auto send) {
-    r.launch(n, [=](GroupItem& item) { body(item, send); });
-  });
+  }
+  static std::uint64_t hits(std::uint64_t id) {
+    if (id % 5 == 0) return 0;
+    return id % 7 + (id % 2 == 0 ? 1 : 0) + (id % 2 == 0 && id % 3 == 0 ? 2 : 0);
+  }
+};
+
+/// Collective.
+inline void check_divergence(Runtime& rt, std::uint64_t lanes) {
+  check_hits(rt, "divergent lanes", lanes, Diverge::hits,
+             [](Runtime& r, std::uint64_t n, const SendHit& send) {
+               const Diverge body{send};
+               r.launch(n, [=] ESKER_LAMBDA(WorkItem item) { body(item); });
+             });
+  check_hits(rt, "divergent lanes of a group", lanes, Diverge::hits,
+             [](Runtime& r, std::uint64_t n, const SendHit& send) {
+               const Diverge body{send};
+               r.launch(n, [=] ESKER_LAMBDA(GroupItem & item) { body(item); });
+             });
 }
 
-/// Collective. Lanes alternate between six commands, more than stay open side by side.
-inline void check_interleaved_commands(Runtime& rt, std::uint64_t lanes) {
-  struct Words {
-    std::uint64_t put, inc, add, handled;
-    std::uint32_t narrow_inc, narrow_put;
-  };
-  const auto words = rt.heap().allocate<Words>(lanes);
-  const auto handler = rt.register_handler<std::uint64_t, std::uint64_t>(
-      "interleaved", [](HandlerContext&, std::uint64_t& word, const std::uint64_t& value) { word += value; });
-  const auto body = [=](auto&& item) {
+struct Words {
+  std::uint64_t put, inc, add, handled;
+  std::uint32_t narrow_inc, narrow_put;
+};
+
+struct SendInterleaved {
+  SymmetricArray<Words> words;
+  Handler<std::uint64_t, std::uint64_t> handler;
+
+  template <class Item>
+  ESKER_HD void operator()(Item&& item) const {
     const std::uint64_t id = item.global_id();
     const std::uint32_t to = (item.pe() + 1) % item.n_pes();
     Words& w = words[id];
@@ -132,16 +154,26 @@ inline void check_interleaved_commands(Runtime& rt, std::uint64_t lanes) {
     shmem_am(item, handler, &w.handled, 3 * id, to);
     if (id % 3 == 0) shmem_inc(item, &w.narrow_inc, to);
     shmem_put(item, &w.narrow_put, static_cast<std::uint32_t>(id), to);
-  };
+  }
+};
+
+/// Collective. Lanes alternate between six commands, more than stay open side by side.
+inline void check_interleaved_commands(Runtime& rt, std::uint64_t lanes) {
+  const auto words = rt.heap().allocate<Words>(lanes);
+  const auto handler = rt.register_handler<std::uint64_t, std::uint64_t>(
+      "interleaved",
+      [] ESKER_LAMBDA(HandlerContext&, std::uint64_t & word, const std::uint64_t& value) { word += value; });
+  const SendInterleaved body{words, handler};
   for (std::uint64_t round = 1; round <= 2; ++round) {
     if (round == 1)
-      rt.launch(lanes, [=](WorkItem item) { body(item); });
+      rt.launch(lanes, [=] ESKER_LAMBDA(WorkItem item) { body(item); });
     else
-      rt.launch(lanes, [=](GroupItem& item) { body(item); });
+      rt.launch(lanes, [=] ESKER_LAMBDA(GroupItem & item) { body(item); });
     rt.barrier_all();
+    const std::vector<Words> got = rt.heap().read(words);
     std::uint64_t wrong = 0;
     for (std::uint64_t id = 0; id < lanes; ++id) {
-      const Words& w = words[id];
+      const Words& w = got[id];
       wrong += w.put != (id % 2 == 0 ? id + 1 : 0) || w.inc != round || w.add != round * id ||
                        w.handled != round * 3 * id || w.narrow_inc != (id % 3 == 0 ? round : 0) ||
                        w.narrow_put != id

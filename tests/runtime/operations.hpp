@@ -1,7 +1,6 @@
-// Every operation on every type, as one collective check: over loopback and over MPI.
+// Every operation on every type, as one collective check.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -25,43 +24,18 @@ inline void check_all_puts(Runtime& rt) {
 template <class T>
 void check_min_max_add(Runtime& rt, const std::string& type) {
   using Limits = std::numeric_limits<T>;
-  check_updates<T>(
-      rt, "min " + type, Limits::max(),
-      [](auto& item, T* at, T v, std::uint32_t pe) { shmem_min(item, at, v, pe); },
-      [](T old, T v) { return std::min(old, v); });
-  check_updates<T>(
-      rt, "max " + type, Limits::lowest(),
-      [](auto& item, T* at, T v, std::uint32_t pe) { shmem_max(item, at, v, pe); },
-      [](T old, T v) { return std::max(old, v); });
-  check_updates<T>(
-      rt, "add " + type, T{5}, [](auto& item, T* at, T v, std::uint32_t pe) { shmem_add(item, at, v, pe); },
-      [](T old, T v) {
-        if constexpr (std::is_integral_v<T>) {
-          return static_cast<T>(static_cast<std::uint64_t>(old) + static_cast<std::uint64_t>(v));
-        } else {
-          return old + v;
-        }
-      });
+  check_updates<T>(rt, "min " + type, Update::kMin, Limits::max());
+  check_updates<T>(rt, "max " + type, Update::kMax, Limits::lowest());
+  check_updates<T>(rt, "add " + type, Update::kAdd, T{5});
 }
 
 template <class T>
 void check_integer(Runtime& rt, const std::string& type) {
   check_min_max_add<T>(rt, type);
-  check_updates<T>(
-      rt, "inc " + type, std::numeric_limits<T>::max(),  // wraps
-      [](auto& item, T* at, T, std::uint32_t pe) { shmem_inc(item, at, pe); },
-      [](T old, T) { return static_cast<T>(static_cast<std::uint64_t>(old) + 1); });
-  check_updates<T>(
-      rt, "and " + type, static_cast<T>(-1),
-      [](auto& item, T* at, T v, std::uint32_t pe) { shmem_and(item, at, static_cast<T>(v | 0x5555), pe); },
-      [](T old, T v) { return static_cast<T>(old & (v | 0x5555)); });
-  check_updates<T>(
-      rt, "or " + type, T{0},
-      [](auto& item, T* at, T v, std::uint32_t pe) { shmem_or(item, at, static_cast<T>(v & 0x1111), pe); },
-      [](T old, T v) { return static_cast<T>(old | (v & 0x1111)); });
-  check_updates<T>(
-      rt, "xor " + type, T{9}, [](auto& item, T* at, T v, std::uint32_t pe) { shmem_xor(item, at, v, pe); },
-      [](T old, T v) { return static_cast<T>(old ^ v); });
+  check_updates<T>(rt, "inc " + type, Update::kInc, std::numeric_limits<T>::max());  // wraps
+  check_updates<T>(rt, "and " + type, Update::kAnd, static_cast<T>(-1));
+  check_updates<T>(rt, "or " + type, Update::kOr, T{0});
+  check_updates<T>(rt, "xor " + type, Update::kXor, T{9});
 }
 
 inline void check_all_numbers(Runtime& rt) {

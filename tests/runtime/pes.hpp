@@ -19,25 +19,10 @@
 #include <esker/net/loopback/transport.hpp>
 #include <esker/runtime/runtime.hpp>
 
-namespace esker::testing {
+#include "../device/gtest.hpp"
+#include "ways.hpp"
 
-/// Settings so small that queue, pools and buffers are full most of the time: every push-back runs.
-inline Config tiny_config() {
-  Config config;
-  config.heap_bytes = 2 << 20;
-  config.huge_pages = false;
-  config.package_bytes = 1024;
-  config.package_slots = 2;
-  config.node_buffer_bytes = 1024;
-  config.buffers_per_destination = 2;
-  config.cpu_threads = 1;
-  config.group_lanes = 32;
-  config.wave_lanes = 8;
-  config.hang_seconds = 30;  // a deadlock ends the test with a report
-  config.hang_file = "unexpected-hang";
-  config.startup = StartupPrint::kQuiet;
-  return config;
-}
+namespace esker::testing {
 
 /// What a PE threw, if it did: an Error with its kind, or another exception.
 struct Failed {
@@ -126,5 +111,6 @@ inline void run_pes(std::uint32_t n, const Config& config, const Pes::Body& body
   Pes(n, config).run(body);
 }
 inline void run_pes(std::uint32_t n, const Pes::Body& body) { Pes(n).run(body); }
+inline void run_pes(const Way& way, const Pes::Body& body) { Pes(way.n_pes, way.config).run(body); }
 
 }  // namespace esker::testing

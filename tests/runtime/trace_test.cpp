@@ -125,10 +125,7 @@ struct Seen {
 std::vector<Seen> run_traffic(const Config& config) {
   std::vector<Seen> seen(2);
   run_pes(2, config, [&](Runtime& rt) {
-    check_updates<std::uint64_t>(
-        rt, "increments", 0,
-        [](WorkItem item, std::uint64_t* at, std::uint64_t, std::uint32_t pe) { shmem_inc(item, at, pe); },
-        [](std::uint64_t old, std::uint64_t) { return old + 1; }, 20'000);
+    check_updates<std::uint64_t>(rt, "increments", Update::kInc, 0, 20'000);
     const auto words = rt.heap().allocate<std::uint64_t>(2);
     const auto echo = rt.register_handler<std::uint64_t, std::uint32_t>(
         "echo", [=](HandlerContext& context, std::uint64_t& word, const std::uint32_t&) {

@@ -1,0 +1,114 @@
+// Config::pending_messages. For the CPU alone: lanes on a GPU do not bound what is pending.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <esker/aggregator/wire.hpp>
+#include <esker/device/election/per_lane.hpp>
+#include <esker/device/election/predicated.hpp>
+
+#include "pes.hpp"
+
+namespace esker::testing {
+namespace {
+
+// One PE: what is published and not applied is pending. Lanes look before each of their messages.
+TEST(PendingMessages, StayWithinTheirBound) {
+  for (const std::uint64_t bound : {64u, 1000u}) {
+    Config config = tiny_config();
+    config.pending_messages = bound;
+    config.package_slots = 64;
+    config.package_bytes = 8 * 1024;
+    config.node_buffer_bytes = 64 * 1024;
+    run_pes(1, config, [=](Runtime& rt) {
+      const auto words = rt.heap().allocate<std::uint64_t>(100);
+      std::uint64_t most = 0;
+      rt.launch(20'000, [&, words](WorkItem item) {
+        shmem_inc(item, &words[item.global_id() % 100], 0);
+        const Statistics s = rt.statistics();
+        most = std::max(most, s.messages_published - std::min(s.messages_published, s.messages_applied));
+      });
+      rt.barrier_all();
+      EXPECT_LE(most, bound);
+      EXPECT_GT(most, 0u);
+      for (const std::uint64_t word : words) EXPECT_EQ(word, 200u);
+    });
+  }
+}
+
+// The frames that PE 0 has handed to the network count as sent no earlier than here.
+TEST(PendingMessages, StayWithinTheirBoundTowardsPeers) {
+  constexpr std::uint64_t kBound = 200;
+  Config config = tiny_config();
+  config.pending_messages = kBound;
+  config.package_slots = 64;
+  config.node_buffer_bytes = 64 * 1024;
+  Pes pes(2, config);
+  std::atomic<std::uint64_t> handed_over{0};
+  pes.world().set_tamper([&](std::uint32_t from, std::uint32_t, std::vector<std::byte>& frame) {
+    wire::FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    if (from == 0) handed_over += header.messages;
+    return loopback::Fate::kDeliver;
+  });
+  pes.run([&](Runtime& rt) {
+    const auto words = rt.heap().allocate<std::uint64_t>(100);
+    if (rt.pe() == 0) {
+      std::uint64_t most = 0;
+      rt.launch(20'000, [&, words](WorkItem item) {
+        shmem_inc(item, &words[item.global_id() % 100], 1);
+        const std::uint64_t published = rt.statistics().messages_published;
+        most = std::max(most, published - std::min(published, handed_over.load()));
+      });
+      EXPECT_LE(most, kBound);
+    }
+    rt.barrier_all();
+    for (const std::uint64_t word : words) EXPECT_EQ(word, rt.pe() == 1 ? 200u : 0u);
+  });
+}
+
+// Handlers send without being bounded; lanes must go on nevertheless.
+TEST(PendingMessages, BoundWithHandlersThatSendLetsLanesGoOn) {
+  Config config = tiny_config();
+  config.pending_messages = 100;
+  run_pes(2, config, [](Runtime& rt) {
+    const auto words = rt.heap().allocate<std::uint64_t>(2);
+    const auto echo = rt.register_handler<std::uint64_t, std::uint32_t>(
+        "echo", [=](HandlerContext& context, std::uint64_t& count, const std::uint32_t&) {
+          ++count;
+          for (int i = 0; i < 3; ++i) shmem_inc(context, &words[1], context.source());
+        });
+    rt.launch(3000, [=](WorkItem item) { shmem_am(item, echo, &words[0], 0, 1 - item.pe()); });
+    rt.barrier_all();
+    EXPECT_EQ(words[0], 3000u);
+    EXPECT_EQ(words[1], 9000u);
+  });
+}
+
+// Siblings on one thread wait for room while one of them holds a ticket: the holder must be able to run.
+TEST(PendingMessages, BoundWithGroupsAndFewSlotsLetsLanesGoOn) {
+  for (const std::uint64_t bound : {1u, 8u, 40u}) {
+    Config config = tiny_config();
+    config.pending_messages = bound;
+    config.cpu_threads = 2;
+    run_pes(2, config, [](Runtime& rt) {
+      const auto words = rt.heap().allocate<std::uint64_t>(64);
+      const auto hit = [=](auto& item, auto... election) {
+        shmem_inc(item, &words[item.global_id() % 64], 1 - item.pe(), election...);
+      };
+      rt.launch(1024, [=](GroupItem& item) { hit(item); });
+      rt.launch(1024, [=](GroupItem& item) { hit(item, PerLane{}); });
+      rt.launch(1024, [=](GroupItem& item) { hit(item, Predicated{}); });
+      rt.launch(1024, [=](WorkItem item) { hit(item); });
+      rt.barrier_all();
+      for (const std::uint64_t word : words) EXPECT_EQ(word, 64u);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace esker::testing
