@@ -88,6 +88,8 @@ class DeviceEngine {
   virtual bool try_submit(ApplyJob& job) = 0;
   /// Looks for what has ended, and starts a pass if there is reason to, or `wanted`. True if something moved.
   virtual bool step(bool wanted) = 0;
+  /// Then messages may wait that passes alone can apply.
+  virtual bool has_handlers() const = 0;
   /// Passes started so far, and ended. What had arrived before pass n began is applied when it has ended
   /// quietly (or by the kernels that took it earlier: see quiet_since()).
   virtual std::uint64_t passes_started() const = 0;

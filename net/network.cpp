@@ -311,7 +311,9 @@ bool Network::step_device() {
       send_control(wire::Kind::kDrainRequest, device_->pe_of_link(link), 0);
     }
   }
-  bool wanted = drain_wanted_ || (active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather);
+  // While kernels run their lanes apply, all but what is for handlers; passes would take their place.
+  const bool settles = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
+  bool wanted = drain_wanted_ || (settles && (settling_.ended || device_->has_handlers()));
   for (const std::uint64_t messages : direct_wanted_) wanted |= messages != 0;
   const std::uint64_t started = device_->passes_started();
   const bool moved = device_->step(wanted);

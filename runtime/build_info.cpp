@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <esker/net/device_engine.hpp>
+
 namespace esker {
 
 bool BuildInfo::has_device(std::string_view name) const {
@@ -24,5 +26,7 @@ const BuildInfo& build_info() {
   }();
   return info;
 }
+
+std::uint32_t gpus_here() { return count_devices(); }
 
 }  // namespace esker

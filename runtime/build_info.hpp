@@ -1,6 +1,7 @@
 // What this library was built as.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,5 +19,8 @@ struct BuildInfo {
 };
 
 const BuildInfo& build_info();
+
+/// GPUs of the back end that was built, on this machine; 0 where there is none, or no driver.
+std::uint32_t gpus_here();
 
 }  // namespace esker

@@ -304,6 +304,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       }
     }
     const bool taken = memory_.take(*offset, bytes);
+    refresh_heap();  // before any PE can send to it
     const auto results = gather(Collective::kAllocate, {taken ? 1u : 0u, 0, 0, 0, 0, 0});
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       if (results[pe].values[0] == 1) continue;
@@ -311,7 +312,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       throw Error(Error::Kind::kOutOfMemory,
                   fmt::format("heap().allocate: PE {}'s host has no {} left", pe, in_mib(bytes)));
     }
-    refresh_heap();
     return memory_.base() + *offset;
   }
 

@@ -1,6 +1,7 @@
 // The public interface of Esker. Nothing here includes CUDA, HIP, MPI or UCX.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -34,11 +35,13 @@ enum class Reduction { kSum, kMin, kMax };
 
 #if defined(ESKER_DEVICE_COMPILER)
 namespace detail {
-/// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: the launch has
-/// as many groups as the device holds, each runs many of the launch's, and packages fill across them.
+/// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: then the
+/// launch has as many small groups as the device holds and a quarter less, which leaves passes a place, each
+/// runs lanes of many of the user's groups, and packages fill across them.
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
+  static constexpr std::uint32_t kGroupLanes = 64;
   DeviceContext context;
   LaunchShape shape;  // the user's
   Kernel kernel;
@@ -47,10 +50,18 @@ struct DeviceKernel {
 #if defined(ESKER_ON_GPU)
     GroupItem item(lane, context);
     if constexpr (kTakesWorkItem) {
-      const std::uint64_t stride = lane.lanes() / lane.group_lanes();
-      for (std::uint64_t group = lane.group_id(); group < shape.groups(); group += stride) {
-        const std::uint32_t lanes = shape.lanes_of(group);
-        if (lane.lane() < lanes) kernel(WorkItem(Lane(shape, group, lane.lane(), lanes), item));
+      const std::uint64_t stride_groups = lane.lanes() / shape.group_lanes;
+      const auto stride_lanes = static_cast<std::uint32_t>(lane.lanes() % shape.group_lanes);
+      std::uint64_t group = lane.global_id() / shape.group_lanes;
+      auto own = static_cast<std::uint32_t>(lane.global_id() % shape.group_lanes);
+      while (group * shape.group_lanes + own < shape.lanes) {
+        kernel(WorkItem(Lane(shape, group, own, shape.lanes_of(group)), item));
+        group += stride_groups;
+        own += stride_lanes;
+        if (own >= shape.group_lanes) {
+          own -= shape.group_lanes;
+          ++group;
+        }
       }
     } else {
       kernel(item);
@@ -64,12 +75,11 @@ struct DeviceKernel {
                            void* stream) {
     LaunchShape run = shape;
     if constexpr (kTakesWorkItem) {
-      if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {
-        const std::uint64_t resident = gpu::resident_groups<DeviceKernel>(shape.group_lanes);
-        if (resident < shape.groups())
-          run.lanes = resident * shape.group_lanes;
-        else
-          run.lanes = shape.groups() * shape.group_lanes;
+      if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {  // else the launch says what is wrong
+        const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes);
+        const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
+        run.group_lanes = kGroupLanes;
+        run.lanes = std::min(held - held / 4, needed) * kGroupLanes;
       }
     }
     return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel});

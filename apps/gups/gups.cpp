@@ -251,10 +251,12 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   // Whole words and updates a PE: at least what was asked for.
   const Problem problem{o.seed, pes, (o.table + pes - 1) / pes, (o.updates + pes - 1) / pes};
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
-  const auto handler = rt.register_handler<std::uint64_t, Fold>(
-      "gups_add", [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t & word, const Fold& fold) {
-        word += fold.value;
-      });
+  esker::Handler<std::uint64_t, Fold> handler;
+  if (o.op == "am") {
+    handler = rt.register_handler<std::uint64_t, Fold>(
+        "gups_add",
+        [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
+  }
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
   bool verified = true;

@@ -31,16 +31,25 @@ struct Policy {
 
 std::vector<Policy> policies(const esker::Config& config) {
   const bool device_built = esker::build_info().devices.size() > 1;
-  const bool on_host = config.device == esker::DeviceKind::kCpu ||
-                       (config.device == esker::DeviceKind::kAuto && !device_built);
-  const std::string host_state =
-      on_host ? "in use" : "if the device shares the host's memory, or there is none";
-  const std::string device_state = !device_built ? "no device back end is built"
-                                   : on_host     ? "not with device = cpu"
-                                                 : "if the device has its own memory";
-  return {{"host memory", "host threads", "network thread and helpers", host_state},
-          {"device memory", "host threads", "device kernel", device_state},
-          {"device memory", "device", "device", device_state}};
+  const bool has_device = device_built && esker::gpus_here() > 0;
+  const bool on_cpu = config.device == esker::DeviceKind::kCpu || !has_device;
+  const bool heap_there = !on_cpu && config.heap != esker::HeapKind::kHost;
+  const std::string absent = !device_built ? "no device back end is built"
+                             : !has_device ? "there is no GPU"
+                             : on_cpu      ? "not with device = cpu"
+                                           : "not with heap = host";
+  const bool peers = heap_there && config.peer_memory != esker::PeerMemory::kOff;
+  return {{"host memory", "host threads", "network thread and helpers", heap_there ? "not in use" : "in use"},
+          {"device memory", "host threads", "device", heap_there ? "in use, for PEs of other hosts" : absent},
+          {"device memory", "device", "device",
+           !heap_there ? absent
+           : peers     ? "in use, for this PE and the host's other GPUs"
+                       : "in use, for this PE alone (peer_memory = off)"}};
+}
+
+/// How frames reach a device.
+std::string mpi_awareness() {
+  return "MPI moves host memory: frames are copied to the device by the library, whether or not MPI could";
 }
 
 Json as_json(const esker::Config& config, const Topology& host) {
@@ -57,6 +66,7 @@ Json as_json(const esker::Config& config, const Topology& host) {
                   {"memory_bytes", host.memory_bytes},
                   {"numa_bytes", host.numa_bytes}};
   json["stages"] = Json::array();
+  json["mpi_and_device_memory"] = mpi_awareness();
   for (const Policy& p : policies(config)) {
     json["stages"].push_back(
         {{"heap", p.heap}, {"aggregate", p.aggregate}, {"apply", p.apply}, {"state", p.state}});
@@ -97,6 +107,7 @@ void print(const esker::Config& config, const Topology& host) {
   for (const Policy& p : policies(config)) {
     fmt::print("{:<14} {:<13} {:<27} {}\n", p.heap, p.aggregate, p.apply, p.state);
   }
+  fmt::print("{}\n", mpi_awareness());
 
   const std::vector<esker::ConfigRow> rows = esker::describe(config);
   std::size_t value_width = 5;

@@ -26,6 +26,9 @@ struct Hardware {
   __device__ static std::uint64_t shuffle(Mask members, std::uint64_t word, std::uint32_t lane) {
     return __shfl_sync(members, static_cast<unsigned long long>(word), static_cast<int>(lane));
   }
+  __device__ static std::uint32_t shuffle32(Mask members, std::uint32_t word, std::uint32_t lane) {
+    return __shfl_sync(members, word, static_cast<int>(lane));
+  }
   __device__ static void sync(Mask members) { __syncwarp(members); }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popc(mask)); }

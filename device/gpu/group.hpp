@@ -47,7 +47,7 @@ class Wave {
   }
   /// What lane `first` of equals() handed in; each lane may name another.
   __device__ std::uint32_t word_of(std::uint32_t first, std::uint32_t word) const {
-    return static_cast<std::uint32_t>(Hardware::shuffle(members_, word, first));
+    return Hardware::shuffle32(members_, word, first);
   }
   template <LaneValue T>
   __device__ T prefix_sum(T value, bool active = true) const {

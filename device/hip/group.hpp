@@ -33,6 +33,9 @@ struct Hardware {
   __device__ static std::uint64_t shuffle(Mask, std::uint64_t word, std::uint32_t lane) {
     return __shfl(static_cast<unsigned long long>(word), static_cast<int>(lane));
   }
+  __device__ static std::uint32_t shuffle32(Mask, std::uint32_t word, std::uint32_t lane) {
+    return __shfl(word, static_cast<int>(lane));
+  }
   __device__ static void sync(Mask) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();

@@ -40,7 +40,11 @@ struct Messages {
 
 ESKER_HD inline bool is_inside(const DeviceShare& share, const Messages& m, std::uint64_t offset,
                                std::uint32_t bytes, std::uint32_t alignment) {
-  if (share.heap.bytes >= bytes && offset <= share.heap.bytes - bytes && offset % alignment == 0) return true;
+  const bool is_aligned = offset % alignment == 0;
+  if (share.heap.bytes >= bytes && offset <= share.heap.bytes - bytes && is_aligned) return true;
+  // A PE that has come out of allocate() earlier may send to what this kernel has not heard of yet.
+  const std::uint64_t end = counter(*const_cast<std::uint64_t*>(share.heap_end)).load_relaxed();
+  if (end >= bytes && offset <= end - bytes && is_aligned) return true;
   tell(share, {Trouble::kBadArrival, m.source, 0, 0, 0, offset, bytes, "apply"});
   return false;
 }
@@ -247,11 +251,17 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
   std::uint64_t seen = 0;
   bool took = false;
   if (leads) {
-    seen = turn.cursor.load_relaxed();
-    if (FrameTurn::next(seen) < FrameTurn::chunks(seen)) seen = turn.cursor.load_acquire();  // [frame]
-    const std::uint32_t next = FrameTurn::next(seen);
-    took = next < FrameTurn::chunks(seen) && can_apply(handlers, chunks[next].command) &&
-           turn.cursor.compare_exchange_acquire(seen, seen + 1);
+    const std::uint64_t published = share.host->frame_published[f].load_relaxed();
+    const std::uint64_t generation = FrameTurn::generation(published);
+    std::uint64_t cursor = turn.cursor.load_relaxed();
+    const std::uint64_t reached = FrameTurn::generation(cursor);
+    const bool is_new = ((reached + 1) & 0xffffff) == generation;
+    seen = is_new ? published : cursor;
+    if ((is_new || reached == generation) && FrameTurn::next(seen) < FrameTurn::chunks(seen) &&
+        share.host->frame_published[f].load_acquire() == published) {  // [frame]
+      took = can_apply(handlers, chunks[FrameTurn::next(seen)].command) &&
+             turn.cursor.compare_exchange_acquire(cursor, seen + 1);
+    }
   }
   if (crew.position_among(took).total == 0) return 0;
   seen = crew.broadcast(seen, mine.last);

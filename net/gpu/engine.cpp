@@ -16,7 +16,6 @@ namespace esker {
 namespace gpu {
 namespace {
 
-constexpr std::uint32_t kPassGroups = 132;
 constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 constexpr std::size_t kChunkTableBytes = 16 * 1024;
@@ -50,10 +49,12 @@ class Engine final : public DeviceEngine {
     Properties properties{};
     require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
     name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
+    pass_groups_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
+    load_plain_pass();
     int least = 0;
     int greatest = 0;
     require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
-    for (Stream* stream : {&user_stream_, &copy_stream_, &pass_stream_}) {
+    for (Stream* stream : {&user_stream_, &pass_stream_}) {
       const int priority = stream == &pass_stream_ ? greatest : least;
       require(ESKER_GPU(StreamCreateWithPriority)(stream, ESKER_GPU(StreamNonBlocking), priority),
               "making a stream");
@@ -67,8 +68,7 @@ class Engine final : public DeviceEngine {
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
     for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
-    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_})
-      (void)ESKER_GPU(StreamDestroy)(stream);
+    for (const Stream stream : {user_stream_, pass_stream_}) (void)ESKER_GPU(StreamDestroy)(stream);
   }
 
   std::string name() const override { return name_; }
@@ -89,6 +89,10 @@ class Engine final : public DeviceEngine {
   }
   void set_heap_end(std::uint64_t bytes) override {
     share_.heap = {heap_base_, bytes};
+    use_device();
+    require(ESKER_GPU(MemcpyAsync)(trouble_taken_.as<std::byte>() + 3 * kLineBytes, &bytes, sizeof bytes,
+                                   ESKER_GPU(MemcpyDefault), user_stream_),
+            "copying the heap's end");
     publish_share();
   }
 
@@ -219,35 +223,30 @@ class Engine final : public DeviceEngine {
   }
 
   bool try_submit(ApplyJob& job) override {
-    use_device();
+    // No call to the device: one could wait for a kernel that waits for this frame
+    // (docs/contracts/progress.md).
     if (free_frames_.empty()) return false;
     const std::uint32_t f = free_frames_.back();
     std::byte* const staged = staging_.as<std::byte>() + f * slot_bytes_;
     const std::uint32_t chunks = stage(job, staged);
-    std::byte* const slot = frames_.as<std::byte>() + f * slot_bytes_;
-    require(ESKER_GPU(MemcpyAsync)(slot, staged, table_bytes(chunks), ESKER_GPU(MemcpyDefault), copy_stream_),
-            "copying a frame to the device");
-    require(ESKER_GPU(MemcpyAsync)(slot + kChunkTableBytes, staged + kChunkTableBytes, job.header.bytes,
-                                   ESKER_GPU(MemcpyDefault), copy_stream_),
-            "copying a frame to the device");
+    if (chunks == 0) {  // nothing to apply
+      job.left.store(0, std::memory_order_relaxed);
+      return true;
+    }
     FrameInFlight& frame = frame_of_[f];
     frame.job = &job;
     frame.generation = (frame.generation + 1) & 0xffffff;
     job.left.store(1, std::memory_order_relaxed);
-    std::uint64_t* const cursor = cursors_.as<std::uint64_t>() + f;
-    *cursor = FrameTurn::pack(frame.generation, chunks);
-    require(ESKER_GPU(MemcpyAsync)(&turns_.as<FrameTurn>()[f].cursor, cursor, sizeof *cursor,
-                                   ESKER_GPU(MemcpyDefault), copy_stream_),
-            "publishing a frame");
+    host().frame_published[f].store_release(FrameTurn::pack(frame.generation, chunks));  // [frame]
     free_frames_.pop_back();
     ++frames_out_;
-    if (chunks == 0) host().frame_done[f].store_release(frame.generation);
     return true;
   }
 
   bool step(bool wanted) override {
     look_for_trouble();
     bool moved = false;
+    if (!settings_.heap_on_device) return false;  // the host applies
     for (std::uint32_t f = 0; frames_out_ > 0 && f < kFrames; ++f) {
       FrameInFlight& frame = frame_of_[f];
       if (frame.job == nullptr || host().frame_done[f].load_acquire() != frame.generation)
@@ -281,19 +280,20 @@ class Engine final : public DeviceEngine {
     const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
     std::string error;
     if (handlers == 0) {
-      error = start_plain_pass(share(), passes_started_ + 1, kPassGroups, pass_stream_);
+      error = start_plain_pass(share(), passes_started_ + 1, pass_groups_, pass_stream_);
     } else {
       const KnownHandler& next = handlers_[passes_started_ % handlers];
-      error = next.code.start_pass(next.code, next.index, share(), passes_started_ + 1, kPassGroups,
-                                   pass_stream_);
+      error = next.code.start_pass(next.index, share(), passes_started_ + 1, pass_groups_, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
     ++passes_started_;
     return moved;
   }
 
+  bool has_handlers() const override { return handlers_known_.load(std::memory_order_relaxed) > 0; }
   std::uint64_t passes_started() const override { return passes_started_; }
   bool quiet_since(std::uint64_t passes) const override {
+    if (!settings_.heap_on_device) return true;
     // As many in a row as there are handlers: each pass applies one's messages.
     const std::size_t needed = std::max<std::size_t>(1, handlers_known_.load(std::memory_order_acquire));
     return quiet_in_a_row_ >= needed && pass_ended_ >= passes + needed && frames_out_ == 0 &&
@@ -395,7 +395,7 @@ class Engine final : public DeviceEngine {
   void make_share() {
     host_words_ = PinnedMemory(sizeof(HostWords), "words shared with the device");
     totals_ = DeviceMemory(sizeof(Totals), "counters");
-    trouble_taken_ = DeviceMemory(3 * kLineBytes, "counters");
+    trouble_taken_ = DeviceMemory(4 * kLineBytes, "counters");
     share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes share");
     share_.heap = {heap_base_, 0};
     share_.pe = settings_.pe;
@@ -406,14 +406,13 @@ class Engine final : public DeviceEngine {
     share_.pass_groups =
         reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
     share_.pass_moved = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
+    share_.heap_end = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 3 * kLineBytes);
     if (settings_.heap_on_device) {
       slot_bytes_ = kChunkTableBytes + (settings_.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-      frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
       turns_ = DeviceMemory(kFrames * sizeof(FrameTurn), "frames' turns");
-      staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
-      cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
+      staging_ = PinnedMemory(kFrames * slot_bytes_, "frames");
       pinned_bytes_ += kFrames * slot_bytes_;
-      share_.frames = frames_.as<std::byte>();
+      share_.frames = staging_.as<std::byte>();
       share_.frame_bytes = slot_bytes_;
       share_.frame_turns = turns_.as<FrameTurn>();
       for (std::uint32_t f = 0; f < kFrames; ++f) free_frames_.push_back(f);
@@ -463,10 +462,6 @@ class Engine final : public DeviceEngine {
     require(ESKER_GPU(IpcOpenMemHandle)(&at, peer.handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
     opened_.push_back(at);
     return static_cast<std::byte*>(at);
-  }
-
-  static std::size_t table_bytes(std::uint32_t chunks) {
-    return std::max<std::size_t>(1, chunks) * sizeof(Chunk);
   }
 
   /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
@@ -550,17 +545,16 @@ class Engine final : public DeviceEngine {
   int device_ = 0;
   std::string name_;
   Stream user_stream_ = nullptr;
-  Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint64_t pinned_bytes_ = 0;
-  std::uint32_t peers_ = 0;  // links but the one to itself
+  std::uint32_t pass_groups_ = 1;  // one a processor
+  std::uint32_t peers_ = 0;        // links but the one to itself
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
-  PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
-  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, frames_,
-      turns_;
+  PinnedMemory queue_slots_, queue_head_, host_words_, staging_;
+  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, turns_;
   DeviceMemory handler_slots_, handler_counters_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy

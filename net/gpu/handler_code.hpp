@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
 #include <string>
 #include <type_traits>
 
@@ -37,18 +36,12 @@ struct HandlerCall {
 
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
-  static_assert(
-      sizeof(Function) <= HandlerOnDevice::kMaxFunctionBytes && std::is_trivially_destructible_v<Function>,
-      "what it captures is copied as bytes");
   using Call = HandlerCall<Self, Target, Arguments, Function>;
-  HandlerOnDevice code;
-  new (code.function) Function(function);
-  code.start_pass = [](const HandlerOnDevice& handler, std::uint32_t index, const DeviceShare* share,
-                       std::uint64_t number, std::uint32_t groups, void* stream) {
-    const auto& own = *std::launder(reinterpret_cast<const Function*>(handler.function));
-    return gpu::start_pass(OneHandler<Call>{index, {own}}, share, number, groups, stream);
-  };
-  return code;
+  (void)resident_groups<Pass<OneHandler<Call>>>(1);  // loads it now: not while a kernel waits for it
+  return {[function](std::uint32_t index, const DeviceShare* share, std::uint64_t number,
+                     std::uint32_t groups, void* stream) {
+    return gpu::start_pass(OneHandler<Call>{index, {function}}, share, number, groups, stream);
+  }};
 }
 
 }  // namespace esker::gpu

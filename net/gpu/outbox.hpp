@@ -13,7 +13,7 @@ namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxBins = kMaxLinks + 1;  // the links, and the host
 inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has nothing to send
-inline constexpr std::uint32_t kPoolWords = 2048;         // of all open packages of a group
+inline constexpr std::uint32_t kPoolWords = 1024;         // of all open packages of a group
 
 /// After so many looks in vain a crew wakes the host.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
@@ -308,8 +308,12 @@ class GroupOutbox {
   /// One step of waiting for room: applies what has arrived; when there is nothing, gives way.
   template <class Crew>
   ESKER_HD void wait_step(GroupLane& lane, Crew& crew, const Position& mine, std::uint32_t& looks) {
-    const auto start = static_cast<std::uint32_t>(lane.group_id() + lane.lane() / 32) + 7 * looks;
-    if (apply_some(*share_, NoHandler{}, crew, mine, crew.broadcast(start, 0), 4) == 0) {
+    // Frames only where lanes send to the host's queue: looking for them is a read across the bus.
+    const std::uint32_t channels = share_->links * kChannels;
+    const std::uint32_t all = share_->has_network ? places(*share_) : channels;
+    const auto start = static_cast<std::uint32_t>(lane.group_id() + 7 * looks) % all;
+    const std::uint32_t left = all - start;
+    if (apply_some(*share_, NoHandler{}, crew, mine, start, left < 4 ? left : 4) == 0) {
       lane.yield();
       if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share_->host->starving.store_relaxed(1);
     }

@@ -10,7 +10,9 @@
 
 namespace esker::gpu {
 
-/// Starts a pass on the stream: "", or what went wrong. The library's own, which has no handlers.
+/// Loads the library's own pass, which has no handlers.
+void load_plain_pass();
+/// Starts it on the stream: "", or what went wrong.
 std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
                              void* stream);
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <type_traits>
 
@@ -54,14 +55,13 @@ struct Chunk {
   std::uint32_t source;
 };
 
-/// A frame's turn, in device memory. The host publishes (generation, chunks, 0) once the frame, Chunk[chunks]
-/// in front of it, stands in its slot; lanes take chunks by compare-exchange, so one that comes late, with
-/// the cursor of another generation, gets nothing.
+/// A frame's turn, as two words: what the host has published, in its memory, and how far lanes have come, in
+/// theirs, so that no atomic crosses the bus. Lanes take chunks by compare-exchange, so one that comes late,
+/// with the word of another generation, gets nothing.
 struct FrameTurn {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> cursor;  // generation:24 | chunks:20 | next chunk:20
   DeviceAtomic<std::uint32_t> finished;                    // chunks of this generation
 
-  static constexpr std::uint32_t kMaxChunks = (1u << 20) - 1;
   ESKER_HD static constexpr std::uint64_t pack(std::uint64_t generation, std::uint64_t chunks) {
     return (generation & 0xffffff) << 40 | chunks << 20;
   }
@@ -118,7 +118,8 @@ struct HostWords {
     std::uint64_t bytes;
     char call[16];
   } report;
-  SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
+  SystemAtomic<std::uint64_t> frame_published[kFrames];  // a FrameTurn's word, by the host; [frame]
+  SystemAtomic<std::uint64_t> frame_done[kFrames];       // generation whose chunks are all applied; [frame]
 };
 
 struct DeviceShare;
@@ -126,11 +127,10 @@ struct DeviceShare;
 /// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
 /// passes of its own (net/gpu/pass.hpp): a kernel cannot call by address what was not compiled with it.
 struct HandlerOnDevice {
-  static constexpr std::size_t kMaxFunctionBytes = 256;
-  alignas(16) std::byte function[kMaxFunctionBytes];
   /// Starts a pass that applies messages for handler `index` too: "", or what went wrong.
-  std::string (*start_pass)(const HandlerOnDevice& handler, std::uint32_t index, const DeviceShare* share,
-                            std::uint64_t number, std::uint32_t groups, void* stream);
+  std::function<std::string(std::uint32_t index, const DeviceShare* share, std::uint64_t number,
+                            std::uint32_t groups, void* stream)>
+      start_pass;
 };
 
 /// Everything that lanes need. In device memory, where the host writes it while no kernel of Esker runs; each
@@ -151,7 +151,7 @@ struct DeviceShare {
   Ring to[kMaxLinks];
   Ring from[kMaxLinks];
   FrameTurn* frame_turns;
-  std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
+  const std::byte* frames;  // kFrames slots of frame_bytes, in the host's memory; null: the host applies
   std::uint64_t frame_bytes;
   PackageQueue handler_queue;  // one message a slot
   DeviceAtomic<std::uint32_t>* granule_locks;
@@ -160,8 +160,11 @@ struct DeviceShare {
   DeviceAtomic<std::uint32_t>* trouble_taken;
   DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
   std::uint64_t* pass_moved;
+  const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
 
-  ESKER_HD std::uint32_t bin(std::uint64_t pe) const { return pe < kNear ? near_bins[pe] : bin_of[pe]; }
+  ESKER_HD std::uint32_t bin(std::uint64_t destination) const {
+    return destination < kNear ? near_bins[destination] : bin_of[destination];
+  }
 };
 static_assert(std::is_trivially_copyable_v<DeviceShare> && sizeof(DeviceShare) % 8 == 0);
 

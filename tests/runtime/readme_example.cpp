@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   rt.barrier_all();  // every message of every PE has been applied
 
   std::uint64_t total = 0;
-  for (const std::uint64_t count : bins) total += count;
+  for (const std::uint64_t count : rt.heap().read(bins)) total += count;  // wherever the heap stands
   rt.all_reduce({&total, 1}, esker::Reduction::kSum);
   if (rt.pe() == 0)
     std::printf("%llu keys counted on %u PEs\n", static_cast<unsigned long long>(total), rt.n_pes());
