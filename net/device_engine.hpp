@@ -101,7 +101,7 @@ class DeviceEngine {
   /// Messages to and from the link's PE that did not pass the host, by the last pass.
   virtual std::uint64_t sent_to(std::uint32_t link) const = 0;
   virtual std::uint64_t applied_from(std::uint32_t link) const = 0;
-  /// Lanes wait for others to make room; asked once, forgotten.
+  /// Lanes wait for others to make room, or kernels have ended and left something; asked once, forgotten.
   virtual bool take_starving() = 0;
   virtual DeviceTraffic traffic() const = 0;
   /// For the hang report: racy, without a call to the device.

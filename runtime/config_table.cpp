@@ -175,7 +175,8 @@ std::vector<Setting> make_settings() {
              "on: "
              "an error where it cannot be had"),
       size("heap_bytes", &C::heap_bytes, {0, kNoLimit},
-           "symmetric heap of a PE; 0: half the host's, or the GPU's free, memory, shared by the PEs on it"),
+           "symmetric heap of a PE; 0: half the host's, or the GPU's free, memory, shared by the PEs on it; "
+           "1 GiB where pinned"),
 
       size("package_bytes", &C::package_bytes, {kKi, kMi, Shape::kMultipleOf128},
            "payload of a package, one slot of the package queue"),

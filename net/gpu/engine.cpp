@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <esker/device/gpu/api.hpp>
@@ -11,6 +12,9 @@
 #include <esker/net/gpu/pass.hpp>
 #include <esker/net/gpu/share.hpp>
 #include <fstream>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 namespace esker {
 namespace gpu {
@@ -19,6 +23,8 @@ namespace {
 constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 constexpr std::size_t kChunkTableBytes = 16 * 1024;
+constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
+                                           << 30;  // page-locked all at once: a second a few GiB
 
 std::uint64_t hash_of_host() {
   std::string text;
@@ -62,9 +68,13 @@ class Engine final : public DeviceEngine {
     make_heap(devices);
     make_queue();
     make_share();
+    starter_ = std::jthread([this](const std::stop_token& stopping) { start_passes(stopping); });
   }
 
   ~Engine() override {
+    starter_.request_stop();
+    starter_wake_.notify_all();
+    starter_.join();
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
     for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
@@ -245,8 +255,12 @@ class Engine final : public DeviceEngine {
 
   bool step(bool wanted) override {
     look_for_trouble();
-    bool moved = false;
     if (!settings_.heap_on_device) return false;  // the host applies
+    bool moved = false;
+    if (starter_failed_.load(std::memory_order_acquire)) {
+      const std::lock_guard lock(starter_mutex_);
+      throw Error(*starter_failure_);
+    }
     for (std::uint32_t f = 0; frames_out_ > 0 && f < kFrames; ++f) {
       FrameInFlight& frame = frame_of_[f];
       if (frame.job == nullptr || host().frame_done[f].load_acquire() != frame.generation)
@@ -257,10 +271,7 @@ class Engine final : public DeviceEngine {
       moved = true;
     }
     if (pass_ended_ < passes_started_) {
-      if (host().pass.load_acquire() != passes_started_) {  // [pass]
-        if (++steps_in_pass_ % kStepsBetweenQueries == 0) check_pass_stream();
-        return moved;
-      }
+      if (host().pass.load_acquire() != passes_started_) return moved;  // [pass]
       pass_ended_ = passes_started_;
       std::memcpy(&snapshot_, &host().snapshot, sizeof snapshot_);
       publish_traffic();
@@ -272,21 +283,14 @@ class Engine final : public DeviceEngine {
       again_ = !quiet || (again_ && quiet_in_a_row_ < needed);
     }
     if (!wanted && !again_ && frames_out_ == 0) return moved;
-    use_device();
     again_ = again_ || wanted;
-    steps_in_pass_ = 0;
     frames_at_start_ = frames_out_;
-    // Each applies what is not for a handler, and what is for one of them in turn.
-    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
-    std::string error;
-    if (handlers == 0) {
-      error = start_plain_pass(share(), passes_started_ + 1, pass_groups_, pass_stream_);
-    } else {
-      const KnownHandler& next = handlers_[passes_started_ % handlers];
-      error = next.code.start_pass(next.index, share(), passes_started_ + 1, pass_groups_, pass_stream_);
-    }
-    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
     ++passes_started_;
+    {
+      const std::lock_guard lock(starter_mutex_);
+      passes_asked_ = passes_started_;
+    }
+    starter_wake_.notify_one();
     return moved;
   }
 
@@ -306,9 +310,12 @@ class Engine final : public DeviceEngine {
     return snapshot_.totals.applied_from[link];
   }
   bool take_starving() override {
-    if (host().starving.load_relaxed() == 0) return false;
-    host().starving.store_relaxed(0);
-    return true;
+    bool wanted = kernels_ended_.exchange(false, std::memory_order_acq_rel);
+    if (host().starving.load_relaxed() != 0) {
+      host().starving.store_relaxed(0);
+      wanted = true;
+    }
+    return wanted && settings_.heap_on_device;
   }
   DeviceTraffic traffic() const override {
     return {sent_.load(std::memory_order_relaxed),    local_.load(std::memory_order_relaxed),
@@ -337,7 +344,7 @@ class Engine final : public DeviceEngine {
     ApplyJob* job = nullptr;
     std::uint64_t generation = 0;
   };
-  static constexpr std::uint32_t kStepsBetweenQueries = 4096;
+  static constexpr std::chrono::milliseconds kBetweenQueries{1};
 
   HostWords& host() const { return *host_words_.as<HostWords>(); }
   std::string kernel_name() const {
@@ -366,7 +373,7 @@ class Engine final : public DeviceEngine {
     heap_limit_ = settings_.heap_bytes;
     if (heap_limit_ == 0) {
       const std::uint32_t sharers = (settings_.pes_on_host + devices - 1) / devices;
-      heap_limit_ = free / 2 / std::max(1u, sharers);
+      heap_limit_ = settings_.heap_on_device ? free / 2 / std::max(1u, sharers) : kPinnedHeapBytes;
     }
     constexpr std::uint64_t kUnit = std::uint64_t{2} << 20;
     heap_limit_ = (heap_limit_ + kUnit - 1) / kUnit * kUnit;
@@ -491,13 +498,62 @@ class Engine final : public DeviceEngine {
     return chunks;
   }
 
-  void check_pass_stream() {
-    use_device();
-    const ApiError error = ESKER_GPU(StreamQuery)(pass_stream_);
-    if (error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorNotReady)) {
-      (void)ESKER_GPU(GetLastError)();
-      return;
+  /// The starter's thread: what it asks of the device may wait for a kernel that waits for the network's
+  /// owner, while another thread of the program is in a call that waits for the device, such as freeing
+  /// memory.
+  void start_passes(const std::stop_token& stopping) {
+    std::uint64_t started = 0;
+    while (!stopping.stop_requested()) {
+      std::uint64_t asked = 0;
+      {
+        std::unique_lock lock(starter_mutex_);
+        // With nothing under way it need not look.
+        const bool looks = launches_.load(std::memory_order_acquire) != launches_ended_ ||
+                           started != host().pass.load_relaxed();
+        const auto wake_at =
+            std::chrono::steady_clock::now() + (looks ? kBetweenQueries : 20 * kBetweenQueries);
+        starter_wake_.wait_until(lock, stopping, wake_at, [&] { return passes_asked_ != started; });
+        asked = passes_asked_;
+      }
+      try {
+        use_device();
+        if (asked != started) {
+          start_pass(asked);
+          started = asked;
+        }
+        look_for_the_end(started);
+      } catch (const Error& error) {
+        const std::lock_guard lock(starter_mutex_);
+        starter_failure_.emplace(error);
+        starter_failed_.store(true, std::memory_order_release);
+        return;
+      }
     }
+  }
+  void start_pass(std::uint64_t number) {
+    // Each applies what is not for a handler, and what is for one of them in turn.
+    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
+    std::string error;
+    if (handlers == 0) {
+      error = start_plain_pass(share(), number, pass_groups_, pass_stream_);
+    } else {
+      const KnownHandler& next = handlers_[number % handlers];
+      error = next.code.start_pass(next.index, share(), number, pass_groups_, pass_stream_);
+    }
+    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
+  }
+  /// What a kernel has left in rings is applied though nobody asks: its end wakes this PE's passes and its
+  /// peers'.
+  void look_for_the_end(std::uint64_t started) {
+    const std::uint64_t launches = launches_.load(std::memory_order_acquire);
+    if (launches != launches_ended_) {
+      if (was_running()) return;
+      launches_ended_ = launches;
+      kernels_ended_.store(true, std::memory_order_release);
+    }
+    if (started == 0 || host().pass.load_acquire() == started) return;
+    const ApiError error = ESKER_GPU(StreamQuery)(pass_stream_);
+    if (error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorNotReady)) return;
     throw Error(Error::Kind::kDevice,
                 fmt::format("kernel '{}' or a pass failed on {}: {}", kernel_name(), name_, text_of(error)));
   }
@@ -574,10 +630,21 @@ class Engine final : public DeviceEngine {
   std::uint32_t frames_at_start_ = 0;  // of the last pass
   std::uint64_t passes_started_ = 0;
   std::uint64_t pass_ended_ = 0;
-  std::uint32_t steps_in_pass_ = 0;
   std::size_t quiet_in_a_row_ = 0;  // passes that found nothing
   bool again_ = false;
   HostWords::Snapshot snapshot_{};
+
+  // The starter's.
+  std::mutex starter_mutex_;
+  std::condition_variable_any starter_wake_;
+  std::uint64_t passes_asked_ = 0;        // guarded by starter_mutex_
+  std::optional<Error> starter_failure_;  // guarded by starter_mutex_
+  std::atomic<bool> starter_failed_{false};
+  std::atomic<std::uint64_t> launches_{0};
+  std::uint64_t launches_ended_ = 0;
+  std::atomic<bool> kernels_ended_{false};
+  std::jthread starter_;
+
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};
 };
 
