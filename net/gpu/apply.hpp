@@ -251,17 +251,11 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
   std::uint64_t seen = 0;
   bool took = false;
   if (leads) {
-    const std::uint64_t published = share.host->frame_published[f].load_relaxed();
-    const std::uint64_t generation = FrameTurn::generation(published);
-    std::uint64_t cursor = turn.cursor.load_relaxed();
-    const std::uint64_t reached = FrameTurn::generation(cursor);
-    const bool is_new = ((reached + 1) & 0xffffff) == generation;
-    seen = is_new ? published : cursor;
-    if ((is_new || reached == generation) && FrameTurn::next(seen) < FrameTurn::chunks(seen) &&
-        share.host->frame_published[f].load_acquire() == published) {  // [frame]
-      took = can_apply(handlers, chunks[FrameTurn::next(seen)].command) &&
-             turn.cursor.compare_exchange_acquire(cursor, seen + 1);
-    }
+    seen = turn.cursor.load_relaxed();
+    if (FrameTurn::next(seen) < FrameTurn::chunks(seen)) seen = turn.cursor.load_acquire();  // [frame]
+    const std::uint32_t next = FrameTurn::next(seen);
+    took = next < FrameTurn::chunks(seen) && can_apply(handlers, chunks[next].command) &&
+           turn.cursor.compare_exchange_acquire(seen, seen + 1);
   }
   if (crew.position_among(took).total == 0) return 0;
   seen = crew.broadcast(seen, mine.last);

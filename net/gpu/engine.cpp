@@ -60,7 +60,7 @@ class Engine final : public DeviceEngine {
     int least = 0;
     int greatest = 0;
     require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
-    for (Stream* stream : {&user_stream_, &pass_stream_}) {
+    for (Stream* stream : {&user_stream_, &copy_stream_, &pass_stream_}) {
       const int priority = stream == &pass_stream_ ? greatest : least;
       require(ESKER_GPU(StreamCreateWithPriority)(stream, ESKER_GPU(StreamNonBlocking), priority),
               "making a stream");
@@ -78,7 +78,8 @@ class Engine final : public DeviceEngine {
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
     for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
-    for (const Stream stream : {user_stream_, pass_stream_}) (void)ESKER_GPU(StreamDestroy)(stream);
+    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_})
+      (void)ESKER_GPU(StreamDestroy)(stream);
   }
 
   std::string name() const override { return name_; }
@@ -216,6 +217,8 @@ class Engine final : public DeviceEngine {
   void end_launch(const std::string& error) override {
     if (!error.empty())
       throw Error(Error::Kind::kDevice, fmt::format("kernel '{}': {}", kernel_name(), error));
+    launches_.fetch_add(1, std::memory_order_release);
+    starter_wake_.notify_one();
   }
 
   bool was_running() override {
@@ -233,8 +236,7 @@ class Engine final : public DeviceEngine {
   }
 
   bool try_submit(ApplyJob& job) override {
-    // No call to the device: one could wait for a kernel that waits for this frame
-    // (docs/contracts/progress.md).
+    use_device();
     if (free_frames_.empty()) return false;
     const std::uint32_t f = free_frames_.back();
     std::byte* const staged = staging_.as<std::byte>() + f * slot_bytes_;
@@ -243,11 +245,21 @@ class Engine final : public DeviceEngine {
       job.left.store(0, std::memory_order_relaxed);
       return true;
     }
+    std::byte* const slot = frames_.as<std::byte>() + f * slot_bytes_;
+    require(ESKER_GPU(MemcpyAsync)(slot, staged, table_bytes(chunks), ESKER_GPU(MemcpyDefault), copy_stream_),
+            "copying a frame to the device");
+    require(ESKER_GPU(MemcpyAsync)(slot + kChunkTableBytes, staged + kChunkTableBytes, job.header.bytes,
+                                   ESKER_GPU(MemcpyDefault), copy_stream_),
+            "copying a frame to the device");
     FrameInFlight& frame = frame_of_[f];
     frame.job = &job;
     frame.generation = (frame.generation + 1) & 0xffffff;
     job.left.store(1, std::memory_order_relaxed);
-    host().frame_published[f].store_release(FrameTurn::pack(frame.generation, chunks));  // [frame]
+    std::uint64_t* const cursor = cursors_.as<std::uint64_t>() + f;
+    *cursor = FrameTurn::pack(frame.generation, chunks);
+    require(ESKER_GPU(MemcpyAsync)(&turns_.as<FrameTurn>()[f].cursor, cursor, sizeof *cursor,
+                                   ESKER_GPU(MemcpyDefault), copy_stream_),
+            "publishing a frame");
     free_frames_.pop_back();
     ++frames_out_;
     return true;
@@ -417,9 +429,11 @@ class Engine final : public DeviceEngine {
     if (settings_.heap_on_device) {
       slot_bytes_ = kChunkTableBytes + (settings_.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
       turns_ = DeviceMemory(kFrames * sizeof(FrameTurn), "frames' turns");
-      staging_ = PinnedMemory(kFrames * slot_bytes_, "frames");
+      frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
+      staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
+      cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
       pinned_bytes_ += kFrames * slot_bytes_;
-      share_.frames = staging_.as<std::byte>();
+      share_.frames = frames_.as<std::byte>();
       share_.frame_bytes = slot_bytes_;
       share_.frame_turns = turns_.as<FrameTurn>();
       for (std::uint32_t f = 0; f < kFrames; ++f) free_frames_.push_back(f);
@@ -469,6 +483,10 @@ class Engine final : public DeviceEngine {
     require(ESKER_GPU(IpcOpenMemHandle)(&at, peer.handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
     opened_.push_back(at);
     return static_cast<std::byte*>(at);
+  }
+
+  static std::size_t table_bytes(std::uint32_t chunks) {
+    return std::max<std::size_t>(1, chunks) * sizeof(Chunk);
   }
 
   /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
@@ -601,6 +619,7 @@ class Engine final : public DeviceEngine {
   int device_ = 0;
   std::string name_;
   Stream user_stream_ = nullptr;
+  Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint64_t pinned_bytes_ = 0;
   std::uint32_t pass_groups_ = 1;  // one a processor
@@ -609,8 +628,9 @@ class Engine final : public DeviceEngine {
   PinnedMemory pinned_heap_;
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
-  PinnedMemory queue_slots_, queue_head_, host_words_, staging_;
-  DeviceMemory queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_, turns_;
+  PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
+  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_,
+      turns_;
   DeviceMemory handler_slots_, handler_counters_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy

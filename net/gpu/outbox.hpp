@@ -17,8 +17,6 @@ inline constexpr std::uint32_t kPoolWords = 1024;         // of all open package
 
 /// After so many looks in vain a crew wakes the host.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
-/// One look in so many is for frames too.
-inline constexpr std::uint32_t kLooksAFrame = 32;
 
 /// Scratchpad of an outbox, zeroed.
 struct OutboxState {
@@ -310,10 +308,7 @@ class GroupOutbox {
   /// One step of waiting for room: applies what has arrived; when there is nothing, gives way.
   template <class Crew>
   ESKER_HD void wait_step(GroupLane& lane, Crew& crew, const Position& mine, std::uint32_t& looks) {
-    // Looking for frames is a read across the bus: seldom, and only where lanes send to the host's queue.
-    const std::uint32_t channels = share_->links * kChannels;
-    const bool for_frames = share_->has_network && (lane.group_id() + looks) % kLooksAFrame == 0;
-    const std::uint32_t all = for_frames ? places(*share_) : channels;
+    const std::uint32_t all = share_->has_network ? places(*share_) : share_->links * kChannels;
     const auto start = static_cast<std::uint32_t>(lane.group_id() + 7 * looks) % (all == 0 ? 1 : all);
     const std::uint32_t left = all - start;
     if (apply_some(*share_, NoHandler{}, crew, mine, start, left < 4 ? left : 4) == 0) {

@@ -55,13 +55,14 @@ struct Chunk {
   std::uint32_t source;
 };
 
-/// A frame's turn, as two words: what the host has published, in its memory, and how far lanes have come, in
-/// theirs, so that no atomic crosses the bus. Lanes take chunks by compare-exchange, so one that comes late,
-/// with the word of another generation, gets nothing.
+/// A frame's turn, in device memory. The host publishes (generation, chunks, 0) once the frame, Chunk[chunks]
+/// in front of it, stands in its slot; lanes take chunks by compare-exchange, so one that comes late, with
+/// the cursor of another generation, gets nothing.
 struct FrameTurn {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> cursor;  // generation:24 | chunks:20 | next chunk:20
   DeviceAtomic<std::uint32_t> finished;                    // chunks of this generation
 
+  static constexpr std::uint32_t kMaxChunks = (1u << 20) - 1;
   ESKER_HD static constexpr std::uint64_t pack(std::uint64_t generation, std::uint64_t chunks) {
     return (generation & 0xffffff) << 40 | chunks << 20;
   }
@@ -118,8 +119,7 @@ struct HostWords {
     std::uint64_t bytes;
     char call[16];
   } report;
-  SystemAtomic<std::uint64_t> frame_published[kFrames];  // a FrameTurn's word, by the host; [frame]
-  SystemAtomic<std::uint64_t> frame_done[kFrames];       // generation whose chunks are all applied; [frame]
+  SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
 
 struct DeviceShare;
@@ -151,7 +151,7 @@ struct DeviceShare {
   Ring to[kMaxLinks];
   Ring from[kMaxLinks];
   FrameTurn* frame_turns;
-  const std::byte* frames;  // kFrames slots of frame_bytes, in the host's memory; null: the host applies
+  const std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;
   PackageQueue handler_queue;  // one message a slot
   DeviceAtomic<std::uint32_t>* granule_locks;

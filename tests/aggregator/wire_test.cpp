@@ -101,7 +101,7 @@ std::vector<Damage> damages() {
       field("Destination", 12, std::uint32_t{3}, "it is for PE 3, not for PE 1"),
       field("Reserved", 48, std::uint64_t{1}, "reserved fields are not zero"),
       field("LastReserved", 63, std::uint8_t{1}, "reserved fields are not zero"),
-      field("Kind", 6, std::uint16_t{6}, "unknown kind 6"),
+      field("Kind", 6, std::uint16_t{9}, "unknown kind 9"),
       field("KindZero", 6, std::uint16_t{0}, "unknown kind 0"),
       field("TextBesideRuns", 36, std::uint32_t{8}, "8 bytes of text in a frame of kind 1"),
       field("TooManyRuns", 32, std::uint32_t{4}, "run 3 of 4 starts at byte 192 of 192"),
@@ -157,13 +157,15 @@ TEST(Wire, GoodFramesOfEveryKindPass) {
   EXPECT_EQ(defect(good_frame()), "");
   EXPECT_EQ(defect(failure_frame()), "");
   EXPECT_EQ(defect(FrameBuilder(Kind::kMessages, kSource, kReceiver).bytes()), "");
-  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kFailure}) {
+  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
+                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kFailure}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).value(~0ull).bytes()), "");
   }
 }
 
 TEST(Wire, OnlyAFailureHasText) {
-  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport}) {
+  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
+                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).text("hm").bytes()),
               "2 bytes of text in a frame of kind " + std::to_string(static_cast<int>(kind)));
   }
