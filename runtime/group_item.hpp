@@ -18,7 +18,6 @@ class GroupItem {
  public:
   ESKER_HD GroupItem(GroupLane& lane, const DeviceContext& context)
       : lane_{&lane},
-        context_{&context},
         share_{gpu::copy_of(lane, context.device_share)},
         sink_{share_},
         outbox_{lane, share_} {}
@@ -62,7 +61,6 @@ class GroupItem {
   }
 
   GroupLane* lane_;
-  const DeviceContext* context_;
   const gpu::DeviceShare& share_;
   gpu::DeviceSink sink_;
   gpu::GroupOutbox outbox_;

@@ -254,8 +254,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   esker::Handler<std::uint64_t, Fold> handler;
   if (o.op == "am") {
     handler = rt.register_handler<std::uint64_t, Fold>(
-        "gups_add",
-        [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t& word, const Fold& fold) { word += fold.value; });
+        "gups_add", [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t & word, const Fold& fold) {
+          word += fold.value;
+        });
   }
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <esker/device/atomic.hpp>
+#include <esker/device/election/package_gate.hpp>
 #include <esker/device/election/sink.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>
@@ -123,19 +124,7 @@ class BasicAutoGroup {
     Stage stages[2];
   };
 
-  struct Gate {
-    static constexpr std::uint32_t kMaxWords = 63, kMaxColumns = 4095, kGenerations = 1u << 13;
-    std::uint32_t command, words, claimed, full, generation;
-
-    ESKER_HD static Gate unpack(std::uint64_t word) {
-      const auto high = static_cast<std::uint32_t>(word >> 32);
-      return {static_cast<std::uint32_t>(word), high & 63, high >> 6 & 4095, high >> 18 & 1, high >> 19};
-    }
-    ESKER_HD std::uint64_t pack() const {
-      const std::uint32_t high = words | claimed << 6 | full << 18 | generation << 19;
-      return std::uint64_t{high} << 32 | command;
-    }
-  };
+  using Gate = detail::PackageGate;
   static_assert(StageWords <= Gate::kMaxColumns);
 
   /// What a leader got; it tells its crew in one word.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <esker/device/gpu/heap_update.hpp>
 #include <esker/device/group.hpp>
+#include <esker/device/lane_group.hpp>
 #include <esker/net/gpu/share.hpp>
 
 namespace esker::gpu {
@@ -49,13 +50,6 @@ ESKER_HD inline bool is_inside(const DeviceShare& share, const Messages& m, std:
   return false;
 }
 
-template <class T>
-ESKER_HD T as_value(std::uint64_t word) {
-  T value;
-  __builtin_memcpy(&value, &word, sizeof value);
-  return value;
-}
-
 template <Operation O, class T>
 ESKER_HD void update_all(const DeviceShare& share, const Messages& m, const Position& mine) {
 #pragma unroll 4
@@ -66,7 +60,7 @@ ESKER_HD void update_all(const DeviceShare& share, const Messages& m, const Posi
     if constexpr (O == Operation::kInc) {
       add<T>(at, 1);
     } else {
-      const T value = as_value<T>(m.word(1, i));
+      const T value = detail::from_word<T>(m.word(1, i));
       if constexpr (O == Operation::kPut) store(at, value);
       if constexpr (O == Operation::kAdd) add(at, value);
       if constexpr (O == Operation::kMin) lower_to(at, value);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/device/election/package_gate.hpp>
 #include <esker/device/group.hpp>
 #include <esker/net/gpu/apply.hpp>
 #include <esker/net/gpu/share.hpp>
@@ -119,20 +120,8 @@ class GroupOutbox {
  private:
   static constexpr std::uint32_t kClosed = 1u << 31;
 
-  // BasicAutoGroup's gate and claim; the claim of a leader that found no stage has no columns.
-  struct Gate {
-    static constexpr std::uint32_t kGenerations = 1u << 13;
-    std::uint32_t command, words, claimed, full, generation;
-
-    ESKER_HD static Gate unpack(std::uint64_t word) {
-      const auto high = static_cast<std::uint32_t>(word >> 32);
-      return {static_cast<std::uint32_t>(word), high & 63, high >> 6 & 4095, high >> 18 & 1, high >> 19};
-    }
-    ESKER_HD std::uint64_t pack() const {
-      const std::uint32_t high = words | claimed << 6 | full << 18 | generation << 19;
-      return std::uint64_t{high} << 32 | command;
-    }
-  };
+  using Gate = detail::PackageGate;
+  /// What a leader got, in a word; one that found no stage has no columns.
   struct Claim {
     std::uint32_t stage, first, columns;
     bool fills;

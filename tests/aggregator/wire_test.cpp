@@ -94,7 +94,7 @@ std::vector<Damage> damages() {
       {"Empty", empty, "0 bytes are shorter than a header of 64"},
       {"ShorterThanAHeader", stub, "63 bytes are shorter than a header of 64"},
       field("Magic", 0, std::uint32_t{0x12345678}, "magic 0x12345678 is not 0x524b5345"),
-      field("Version", 4, std::uint16_t{2}, "version 2 is not 1: the PEs run different builds"),
+      field("Version", 4, std::uint16_t{1}, "version 1 is not 2: the PEs run different builds"),
       {"Torn", torn, "184 bytes arrived of a frame of 192"},
       field("Bytes", 24, std::uint32_t{216}, "192 bytes arrived of a frame of 216"),
       field("Source", 8, kPes, "source PE 4 is not below 4"),

@@ -185,8 +185,8 @@ void compute_beside_traffic(Runtime& rt) {
   EXPECT_EQ(sum[0], 10 * kLanes * kMessagesALane * rt.n_pes());
 }
 TEST_P(UserKernel, AllocatesComputesAndFreesWhileMessagesMove) {
-  // PEs that are threads share a context: one's freeing would wait for the kernels of the others, and keep them from
-  // starting the passes that those wait for. As processes they do not.
+  // PEs that are threads share a context: one's freeing would wait for the kernels of the others, and keep
+  // them from starting the passes that those wait for. As processes they do not.
   if (GetParam().n_pes > 1) GTEST_SKIP() << "needs a process a PE";
   run_pes(GetParam(), compute_beside_traffic);
 }
