@@ -58,7 +58,6 @@ class DeviceEngine {
   virtual std::string name() const = 0;  // "cuda: NVIDIA H200, GPU 0 of 4"
   virtual std::byte* heap_base() const = 0;
   virtual std::uint64_t heap_limit() const = 0;
-  virtual std::uint64_t declared_host_bytes() const = 0;  // pinned
   virtual void clear(std::uint64_t offset, std::uint64_t bytes) = 0;
   virtual void read(std::uint64_t offset, void* to, std::uint64_t bytes) = 0;
   virtual void write(std::uint64_t offset, const void* from, std::uint64_t bytes) = 0;

@@ -22,20 +22,16 @@ struct OneHandler {
 
 #if defined(ESKER_ON_GPU)
 
-/// Messages of one command: word r of message i is words[r * stride + i], or, with `order`,
-/// words[r * stride + order[i]].
+/// Messages of one command: word r of message i is words[r * stride + i].
 struct Messages {
   Command command;
   std::uint32_t words_a_message;
   std::uint32_t count;
   std::uint32_t stride;
   const std::uint64_t* words;
-  const std::uint16_t* order;
   std::uint32_t source;
 
-  ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t i) const {
-    return words[r * stride + (order == nullptr ? i : order[i])];
-  }
+  ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t i) const { return words[r * stride + i]; }
   ESKER_HD std::uint64_t offset(std::uint32_t i) const { return word(0, i) & kOffsetMask; }
 };
 
@@ -219,8 +215,8 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& h
   for (std::uint32_t b = 0; b < batch; ++b) {
     const auto& header = queue.header(head + b);
     const Messages messages{
-        Command::from_word(header.command),   header.words, header.count,     queue.columns(header.words),
-        queue.row(head + b, header.words, 0), nullptr,      share.pe_of[link]};
+        Command::from_word(header.command),   header.words,     header.count, queue.columns(header.words),
+        queue.row(head + b, header.words, 0), share.pe_of[link]};
     apply_any(share, handlers, messages, mine);
     applied += messages.count;
   }
@@ -260,7 +256,6 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
                           chunk.count,
                           chunk.stride,
                           reinterpret_cast<const std::uint64_t*>(slot + chunk.at),
-                          nullptr,
                           chunk.source};
   apply_any(share, handlers, messages, mine);
   crew.sync();

@@ -85,7 +85,6 @@ class Engine final : public DeviceEngine {
   std::string name() const override { return name_; }
   std::byte* heap_base() const override { return heap_base_; }
   std::uint64_t heap_limit() const override { return heap_limit_; }
-  std::uint64_t declared_host_bytes() const override { return pinned_bytes_; }
 
   void clear(std::uint64_t offset, std::uint64_t bytes) override {
     use_device();
@@ -405,7 +404,6 @@ class Engine final : public DeviceEngine {
     queue_slots_ = PinnedMemory(bytes, "the package queue");
     queue_head_ = PinnedMemory(sizeof(PackageQueue::Counter), "a counter");
     queue_tail_ = DeviceMemory(sizeof(PackageQueue::Counter), "a counter");
-    pinned_bytes_ += bytes;
     share_.host_queue =
         PackageQueue(queue_tail_.as<PackageQueue::Counter>(), queue_head_.as<PackageQueue::Counter>(),
                      queue_slots_.as<std::byte>(), settings_.package_slots, settings_.package_bytes);
@@ -432,7 +430,6 @@ class Engine final : public DeviceEngine {
       frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
       staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
       cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
-      pinned_bytes_ += kFrames * slot_bytes_;
       share_.frames = frames_.as<std::byte>();
       share_.frame_bytes = slot_bytes_;
       share_.frame_turns = turns_.as<FrameTurn>();
@@ -620,8 +617,7 @@ class Engine final : public DeviceEngine {
   std::string name_;
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;
-  Stream pass_stream_ = nullptr;  // first in line for room on the device
-  std::uint64_t pinned_bytes_ = 0;
+  Stream pass_stream_ = nullptr;   // first in line for room on the device
   std::uint32_t pass_groups_ = 1;  // one a processor
   std::uint32_t peers_ = 0;        // links but the one to itself
   DeviceMemory device_heap_;

@@ -72,7 +72,7 @@ class GroupOutbox {
     const bool has_handler = command.operation == Operation::kActiveMessage;  // handlers run in passes alone
     std::uint32_t bin = share_->bin(words[0] >> kOffsetBits);
     if (bin == kSelf && !has_handler) {
-      const Messages own{command, width, 1, 1, words, nullptr, share_->pe};
+      const Messages own{command, width, 1, 1, words, share_->pe};
       apply_built_in(*share_, own, Position{0, 1, 0});
       ++local_;
       bin = kNoBin;

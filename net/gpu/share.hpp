@@ -21,7 +21,6 @@ inline constexpr std::uint32_t kStageWords = 512;  // of a group's open package
 inline constexpr std::uint32_t kChannels = 16;  // queues a pair of PEs: lanes of different groups meet less
 inline constexpr std::uint32_t kChannelSlots = 128;  // of kStageWords words each
 inline constexpr std::uint32_t kFrames = 64;         // frames of the network that are on the device at a time
-inline constexpr std::uint32_t kChunkMessages = 1024;  // of a frame, that one crew applies
 inline constexpr std::uint32_t kHandlerSlots = 1u
                                                << 18;  // messages that handlers have sent and nobody sent on
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
@@ -62,7 +61,6 @@ struct FrameTurn {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> cursor;  // generation:24 | chunks:20 | next chunk:20
   DeviceAtomic<std::uint32_t> finished;                    // chunks of this generation
 
-  static constexpr std::uint32_t kMaxChunks = (1u << 20) - 1;
   ESKER_HD static constexpr std::uint64_t pack(std::uint64_t generation, std::uint64_t chunks) {
     return (generation & 0xffffff) << 40 | chunks << 20;
   }
