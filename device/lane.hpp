@@ -45,7 +45,7 @@ class Lane {
   ESKER_HD constexpr std::uint32_t group_lanes() const { return group_lanes_; }
 
   /// Gives way once, while the lane waits for something outside its group. The caller escalates.
-  ESKER_HD void yield() const {
+  ESKER_HD static void yield() {
 #if defined(ESKER_ON_CUDA)
     __nanosleep(100);
 #elif defined(ESKER_ON_HIP)

@@ -142,8 +142,11 @@ class BasicPackageQueue {
   /// slot is full.
   ESKER_HD std::uint64_t was_head() const { return head_->load_relaxed(); }
   ESKER_HD bool was_full(std::uint64_t ticket) const {
-    return header(ticket).turn.load_relaxed() == 2 * round(ticket) + 1 &&
-           header(ticket).turn.load_acquire() == 2 * round(ticket) + 1;  // [fill]
+    return looks_full(ticket) && header(ticket).turn.load_acquire() == 2 * round(ticket) + 1;  // [fill]
+  }
+  /// The same without ordering anything: whether it is worth asking.
+  ESKER_HD bool looks_full(std::uint64_t ticket) const {
+    return header(ticket).turn.load_relaxed() == 2 * round(ticket) + 1;
   }
   /// Takes tickets first .. first + count - 1, all of which were full. False: another consumer was faster.
   ESKER_HD bool try_take(std::uint64_t first, std::uint32_t count) {

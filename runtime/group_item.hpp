@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <esker/device/election/auto_group.hpp>
@@ -18,14 +19,15 @@ class GroupItem {
  public:
   ESKER_HD GroupItem(GroupLane& lane, const DeviceContext& context)
       : lane_{&lane},
-        share_{gpu::copy_of(lane, context.device_share)},
-        sink_{share_},
-        outbox_{lane, share_} {}
+        sink_{gpu::copy_share(lane, context.device_share)},
+        outbox_{lane.group_id()} {
+    gpu::GroupOutbox::begin(lane, *share());
+  }
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
 
-  ESKER_HD std::uint32_t pe() const { return share_.pe; }
-  ESKER_HD std::uint32_t n_pes() const { return share_.n_pes; }
+  ESKER_HD std::uint32_t pe() const { return share()->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return share()->n_pes; }
 
   ESKER_HD std::uint64_t global_id() const { return lane_->global_id(); }
   ESKER_HD std::uint64_t group_id() const { return lane_->group_id(); }
@@ -37,31 +39,23 @@ class GroupItem {
   ESKER_HD auto group() { return lane_->group(); }
 
   // For shmem.hpp and WorkItem.
-  ESKER_HD const HeapView& heap() const { return share_.heap; }
+  ESKER_HD const HeapView& heap() const { return share()->heap; }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
-  ESKER_HD const gpu::DeviceShare* share() const { return &share_; }
+  ESKER_HD static const gpu::DeviceShare* share() { return &gpu::share_here(); }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-    outbox_.post(*lane_, command, Words, words);
     // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
-    if (outbox_.take_delivered()) send_on();
+    if (outbox_.post(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
+      gpu::send_on(group_id());
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  ESKER_HD void finish() { outbox_.finish(*lane_); }
+  ESKER_HD void finish() { outbox_.finish(lane_->group_lanes()); }
 
  private:
-  ESKER_NOINLINE ESKER_HD void send_on() {
-    gpu::send_on(share_, *lane_,
-                 [this](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
-                   outbox_.post(*lane_, Command::from_word(command), width, words);
-                 });
-  }
-
   GroupLane* lane_;
-  const gpu::DeviceShare& share_;
   gpu::DeviceSink sink_;
   gpu::GroupOutbox outbox_;
 };

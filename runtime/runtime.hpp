@@ -41,7 +41,7 @@ namespace detail {
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
-  static constexpr std::uint32_t kGroupLanes = 64;
+  static constexpr std::uint32_t kGroupLanes = 256;
   DeviceContext context;
   LaunchShape shape;  // the user's
   Kernel kernel;

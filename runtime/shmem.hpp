@@ -67,6 +67,23 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
                                         std::uint64_t bytes, std::uint64_t heap_bytes, std::uint32_t pe,
                                         std::uint32_t n_pes);
 
+#if defined(ESKER_ON_GPU)
+ESKER_NOINLINE ESKER_HD inline void tell_bad_target(const gpu::DeviceShare& share, Caller caller,
+                                                    const char* call, std::uint64_t offset,
+                                                    std::uint64_t bytes, std::uint32_t pe) {
+  gpu::HostWords::Report report{pe >= share.n_pes ? gpu::Trouble::kBadPe : gpu::Trouble::kBadTarget,
+                                pe,
+                                caller.lane,
+                                caller.is_handler ? 1u : 0u,
+                                caller.group,
+                                offset,
+                                bytes,
+                                {}};
+  for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
+  gpu::tell(share, report);
+}
+#endif
+
 /// Word 0 of the message, once PE and target are known to exist.
 template <class Context>
 ESKER_HD std::uint64_t checked_address(const Context& context, const char* call, const void* target,
@@ -75,17 +92,7 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
   if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
 #if defined(ESKER_ON_GPU)
-    const Caller caller = context.caller();
-    gpu::HostWords::Report report{pe >= context.n_pes() ? gpu::Trouble::kBadPe : gpu::Trouble::kBadTarget,
-                                  pe,
-                                  caller.lane,
-                                  caller.is_handler ? 1u : 0u,
-                                  caller.group,
-                                  offset,
-                                  bytes,
-                                  {}};
-    for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
-    gpu::tell(*context.share(), report);
+    tell_bad_target(*context.share(), context.caller(), call, offset, bytes, pe);
     return kNoAddress;
 #else
     bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());

@@ -12,6 +12,7 @@ namespace cuda_backend {
 struct Hardware {
   using Mask = std::uint32_t;
   static constexpr std::uint32_t kWaveLanes = 32;
+  static constexpr std::uint32_t kScratchBytes = 32 * 1024;
   static constexpr bool kLockStep = false;
   static constexpr Mask kAllLanes = 0xffffffffu;
 
@@ -22,7 +23,6 @@ struct Hardware {
   }
   __device__ static Mask converged() { return __activemask(); }
   __device__ static Mask ballot(Mask members, bool flag) { return __ballot_sync(members, flag); }
-  __device__ static Mask match(Mask members, std::uint32_t key) { return __match_any_sync(members, key); }
   __device__ static std::uint64_t shuffle(Mask members, std::uint64_t word, std::uint32_t lane) {
     return __shfl_sync(members, static_cast<unsigned long long>(word), static_cast<int>(lane));
   }
@@ -30,6 +30,12 @@ struct Hardware {
     return __shfl_sync(members, word, static_cast<int>(lane));
   }
   __device__ static void sync(Mask members) { __syncwarp(members); }
+  /// The same address, of which the compiler then knows that it is no scratchpad's.
+  template <class T>
+  __device__ static T* in_global(T* at) {
+    __builtin_assume(__isGlobal(at));
+    return at;
+  }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popc(mask)); }
   __device__ static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(__ffs(mask) - 1); }

@@ -12,9 +12,9 @@ inline constexpr std::uint32_t kMaxWaves = 32;  // 1024 lanes a group, 32 lanes 
 
 /// Lanes of one wave that run together: all of it, or those that are converged.
 ///
-/// Hardware gives: using Mask, an unsigned integer with a bit a lane; lane_in_wave(); converged();
-/// ballot(members, flag); match(members, key), the
-/// members with the same key; shuffle(members, word, lane); sync(members); count(mask); highest(mask).
+/// Hardware gives: using Mask, an unsigned integer with a bit a lane; kScratchBytes, what the open packages of
+/// a group may take; lane_in_wave(); converged();
+/// ballot(members, flag); shuffle(members, word, lane); sync(members); count(mask); highest(mask).
 /// Lanes of `members` that have exited count as lowered flags; nothing reads their words.
 template <class Hardware>
 class Wave {
@@ -33,22 +33,20 @@ class Wave {
   }
   // Not part of LaneGroup:
 
+  /// What the highest lane of the view, its leader, hands in. Cheaper than broadcast(), which has to find
+  /// the lane that it names.
+  template <LaneValue T>
+  __device__ T of_leader(T value) const {
+    return detail::from_word<T>(
+        Hardware::shuffle(members_, detail::to_word(value), Hardware::highest(members_)));
+  }
+  /// What the lowest lane that raised the flag hands in; one has.
+  __device__ std::uint32_t of_first(bool flag, std::uint32_t value) const {
+    return Hardware::shuffle32(members_, value, Hardware::lowest(Hardware::ballot(members_, flag)));
+  }
+
   /// Whether a lane of the view raised the flag.
   __device__ bool any(bool flag) const { return Hardware::ballot(members_, flag) != 0; }
-  /// This lane among those that call it with the same `key`.
-  struct Equals {
-    std::uint32_t first;  // the lowest of them, for word_of()
-    std::uint32_t rank;   // of them in lower lanes
-    std::uint32_t total;
-  };
-  __device__ Equals equals(std::uint32_t key) const {
-    const Mask equal = Hardware::match(members_, key);
-    return {Hardware::lowest(equal), Hardware::count(equal & lower()), Hardware::count(equal)};
-  }
-  /// What lane `first` of equals() handed in; each lane may name another.
-  __device__ std::uint32_t word_of(std::uint32_t first, std::uint32_t word) const {
-    return Hardware::shuffle32(members_, word, first);
-  }
   template <LaneValue T>
   __device__ T prefix_sum(T value, bool active = true) const {
     T sum{0};
@@ -79,6 +77,7 @@ class Wave {
   __device__ std::uint32_t member(std::uint32_t index) const {
     if (members_ == Hardware::kAllLanes) return index;
     Mask rest = members_;
+#pragma unroll 1
     for (std::uint32_t skipped = 0; skipped < index; ++skipped) rest &= rest - 1;
     return Hardware::lowest(rest);
   }
@@ -211,14 +210,30 @@ class BasicGroupLane : public Lane {
   __device__ std::uint32_t lockstep_unit() const {
     return Hardware::kLockStep ? lane() / Hardware::kWaveLanes : lane();
   }
-  __device__ gpu::Wave<Hardware> coalesced() const { return gpu::Wave<Hardware>(Hardware::converged()); }
+  static constexpr std::uint32_t kScratchBytes = Hardware::kScratchBytes;
+  using Coalesced = gpu::Wave<Hardware>;
+  __device__ static Coalesced coalesced() { return Coalesced(Hardware::converged()); }
+
+  /// `at`, which is in device or host memory, not in scratchpad: atomics on it cost less where that is known.
+  template <class T>
+  __device__ static T* in_global(T* at) {
+    return Hardware::in_global(at);
+  }
+
+  __device__ static std::uint32_t lowest_bit(std::uint32_t word) { return Hardware::lowest(word); }
 
   template <class T>
   __device__ T& scratch() const {
+    auto* const words = reinterpret_cast<std::uint32_t*>(&scratch_of<T>());
+    for (std::uint32_t i = lane(); i < sizeof(T) / 4; i += group_lanes()) words[i] = 0;
+    Hardware::group_sync();
+    return scratch_of<T>();
+  }
+  /// The group's T, which scratch() has made: for functions that are better off with no address of it.
+  template <class T>
+  __device__ static T& scratch_of() {
     static_assert(std::is_trivially_destructible_v<T> && sizeof(T) % 4 == 0);
     alignas(16) __shared__ std::uint32_t memory[sizeof(T) / 4];
-    for (std::uint32_t i = lane(); i < sizeof(T) / 4; i += group_lanes()) memory[i] = 0;
-    Hardware::group_sync();
     return *reinterpret_cast<T*>(memory);
   }
 

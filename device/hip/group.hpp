@@ -12,6 +12,7 @@ namespace hip_backend {
 /// lanes take part, so `members` is only looked at by the caller.
 struct Hardware {
   using Mask = std::uint64_t;
+  static constexpr std::uint32_t kScratchBytes = 8 * 1024;
   static constexpr bool kLockStep = true;
   static constexpr std::uint32_t kWaveLanes = __AMDGCN_WAVEFRONT_SIZE;
   static constexpr Mask kAllLanes = kWaveLanes == 64 ? ~Mask{0} : Mask{0xffffffffu};
@@ -19,17 +20,6 @@ struct Hardware {
   __device__ static std::uint32_t lane_in_wave() { return __lane_id(); }
   __device__ static Mask converged() { return __ballot(1); }
   __device__ static Mask ballot(Mask, bool flag) { return __ballot(flag); }
-  __device__ static Mask match(Mask, std::uint32_t key) {
-    Mask mine = 0;
-    for (Mask left = __ballot(1); left != 0;) {
-      const auto first =
-          static_cast<std::uint32_t>(__shfl(static_cast<int>(key), static_cast<int>(lowest(left))));
-      const Mask equal = __ballot(key == first);
-      if (key == first) mine = equal;
-      left &= ~equal;
-    }
-    return mine;
-  }
   __device__ static std::uint64_t shuffle(Mask, std::uint64_t word, std::uint32_t lane) {
     return __shfl(static_cast<unsigned long long>(word), static_cast<int>(lane));
   }
@@ -40,6 +30,10 @@ struct Hardware {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+  }
+  template <class T>
+  __device__ static T* in_global(T* at) {
+    return at;
   }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popcll(mask)); }

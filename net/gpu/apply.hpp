@@ -22,8 +22,27 @@ struct OneHandler {
 
 #if defined(ESKER_ON_GPU)
 
+struct ShareCopy {
+  std::uint64_t words[sizeof(DeviceShare) / 8];
+};
+/// The group's own copy of what lanes share, in scratchpad: acquiring empties the cache that it would
+/// otherwise stay in.
+ESKER_HD inline const DeviceShare& share_here() {
+  return reinterpret_cast<const DeviceShare&>(GroupLane::scratch_of<ShareCopy>());
+}
+/// Makes that copy. Collective over the group, once.
+ESKER_HD inline const DeviceShare& copy_share(GroupLane& lane, const DeviceShare* share) {
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(share);
+  ShareCopy& copy = GroupLane::scratch_of<ShareCopy>();
+  for (std::uint32_t i = lane.lane(); i < sizeof(DeviceShare) / 8; i += lane.group_lanes())
+    copy.words[i] = from[i];
+  lane.group().sync();
+  return share_here();
+}
+
 /// Messages of one command: word r of message i is words[r * stride + i].
 struct Messages {
+  static constexpr bool kMany = true;
   Command command;
   std::uint32_t words_a_message;
   std::uint32_t count;
@@ -33,53 +52,88 @@ struct Messages {
 
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t i) const { return words[r * stride + i]; }
   ESKER_HD std::uint64_t offset(std::uint32_t i) const { return word(0, i) & kOffsetMask; }
+  ESKER_HD bool is_inside(const DeviceShare& share, std::uint64_t at, std::uint32_t bytes,
+                          std::uint32_t alignment) const {
+    if (share.heap.bytes >= bytes && at <= share.heap.bytes - bytes && at % alignment == 0) [[likely]]
+      return true;
+    return may_be_inside(share, at, bytes, alignment, source);
+  }
+
+  /// A PE that has come out of allocate() earlier may send to what this kernel has not heard of yet.
+  ESKER_NOINLINE ESKER_HD static bool may_be_inside(const DeviceShare& share, std::uint64_t at,
+                                                    std::uint32_t bytes, std::uint32_t alignment,
+                                                    std::uint32_t source) {
+    const std::uint64_t end = counter(*const_cast<std::uint64_t*>(share.heap_end)).load_relaxed();
+    if (end >= bytes && at <= end - bytes && at % alignment == 0) return true;
+    tell(share, {Trouble::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
+    return false;
+  }
 };
 
-ESKER_HD inline bool is_inside(const DeviceShare& share, const Messages& m, std::uint64_t offset,
-                               std::uint32_t bytes, std::uint32_t alignment) {
-  const bool is_aligned = offset % alignment == 0;
-  if (share.heap.bytes >= bytes && offset <= share.heap.bytes - bytes && is_aligned) return true;
-  // A PE that has come out of allocate() earlier may send to what this kernel has not heard of yet.
-  const std::uint64_t end = counter(*const_cast<std::uint64_t*>(share.heap_end)).load_relaxed();
-  if (end >= bytes && offset <= end - bytes && is_aligned) return true;
-  tell(share, {Trouble::kBadArrival, m.source, 0, 0, 0, offset, bytes, "apply"});
-  return false;
-}
+/// One message of a lane's own to its own PE, whose call has been checked already.
+struct OwnMessage {
+  static constexpr bool kMany = false;
+  Command command;
+  const std::uint64_t* words;
+  static constexpr std::uint32_t count = 1;
+
+  ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t) const { return words[r]; }
+  ESKER_HD std::uint64_t offset(std::uint32_t) const { return words[0] & kOffsetMask; }
+  ESKER_HD bool is_inside(const DeviceShare&, std::uint64_t, std::uint32_t, std::uint32_t) const {
+    return true;
+  }
+};
+
+// `M` is Messages or OwnMessage.
 
 template <Operation O, class T>
-ESKER_HD void update_all(const DeviceShare& share, const Messages& m, const Position& mine) {
-#pragma unroll 4
-  for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
-    const std::uint64_t offset = m.offset(i);
-    if (!is_inside(share, m, offset, sizeof(T), sizeof(T))) continue;
-    T* const at = reinterpret_cast<T*>(share.heap.base + offset);
-    if constexpr (O == Operation::kInc) {
-      add<T>(at, 1);
-    } else {
-      const T value = detail::from_word<T>(m.word(1, i));
-      if constexpr (O == Operation::kPut) store(at, value);
-      if constexpr (O == Operation::kAdd) add(at, value);
-      if constexpr (O == Operation::kMin) lower_to(at, value);
-      if constexpr (O == Operation::kMax) raise_to(at, value);
-      if constexpr (O == Operation::kAnd) bit_and(at, value);
-      if constexpr (O == Operation::kOr) bit_or(at, value);
-      if constexpr (O == Operation::kXor) bit_xor(at, value);
+ESKER_HD void update(T* at, std::uint64_t word) {
+  const T value = detail::from_word<T>(word);
+  if constexpr (O == Operation::kInc) add<T>(at, 1);
+  if constexpr (O == Operation::kPut) store(at, value);
+  if constexpr (O == Operation::kAdd) add(at, value);
+  if constexpr (O == Operation::kMin) lower_to(at, value);
+  if constexpr (O == Operation::kMax) raise_to(at, value);
+  if constexpr (O == Operation::kAnd) bit_and(at, value);
+  if constexpr (O == Operation::kOr) bit_or(at, value);
+  if constexpr (O == Operation::kXor) bit_xor(at, value);
+}
+
+template <Operation O, class T, class M>
+ESKER_HD void update_all(const DeviceShare& share, const M& m, const Position& mine) {
+  // Several loads under way before the first is used.
+  constexpr std::uint32_t kAtOnce = M::kMany ? 8 : 1;
+  for (std::uint32_t first = mine.index; first < m.count; first += kAtOnce * mine.total) {
+    std::uint64_t offsets[kAtOnce], words[kAtOnce];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      const std::uint32_t i = first + k * mine.total;
+      const bool is_there = kAtOnce == 1 || i < m.count;
+      offsets[k] = is_there ? m.offset(i) : 0;
+      words[k] = is_there && O != Operation::kInc ? m.word(1, i) : 0;
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      if (kAtOnce > 1 && first + k * mine.total >= m.count) break;
+      if (!m.is_inside(share, offsets[k], sizeof(T), sizeof(T))) continue;
+      update<O>(GroupLane::in_global(reinterpret_cast<T*>(share.heap.base + offsets[k])), words[k]);
     }
   }
 }
 
-ESKER_HD inline void put_16(const DeviceShare& share, const Messages& m, const Position& mine) {
+template <class M>
+ESKER_HD void put_16(const DeviceShare& share, const M& m, const Position& mine) {
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
-    if (!is_inside(share, m, offset, 16, 16)) continue;
-    auto* const at = reinterpret_cast<std::uint64_t*>(share.heap.base + offset);
+    if (!m.is_inside(share, offset, 16, 16)) continue;
+    auto* const at = GroupLane::in_global(reinterpret_cast<std::uint64_t*>(share.heap.base + offset));
     store(at, m.word(1, i));
     store(at + 1, m.word(2, i));
   }
 }
 
-template <Operation O>
-ESKER_HD void update_integers(const DeviceShare& share, const Messages& m, const Position& mine) {
+template <Operation O, class M>
+ESKER_HD void update_integers(const DeviceShare& share, const M& m, const Position& mine) {
   switch (m.command.operand) {
     case Operand::kInt32:
       return update_all<O, std::int32_t>(share, m, mine);
@@ -92,8 +146,8 @@ ESKER_HD void update_integers(const DeviceShare& share, const Messages& m, const
   }
 }
 
-template <Operation O>
-ESKER_HD void update_numbers(const DeviceShare& share, const Messages& m, const Position& mine) {
+template <Operation O, class M>
+ESKER_HD void update_numbers(const DeviceShare& share, const M& m, const Position& mine) {
   switch (m.command.operand) {
     case Operand::kFloat:
       return update_all<O, float>(share, m, mine);
@@ -104,7 +158,8 @@ ESKER_HD void update_numbers(const DeviceShare& share, const Messages& m, const 
   }
 }
 
-ESKER_HD inline void put_all(const DeviceShare& share, const Messages& m, const Position& mine) {
+template <class M>
+ESKER_HD void put_all(const DeviceShare& share, const M& m, const Position& mine) {
   switch (m.command.operand) {
     case Operand::kBytes1:
       return update_all<Operation::kPut, std::uint8_t>(share, m, mine);
@@ -131,7 +186,7 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
                            const Position& mine) {
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
-    if (!is_inside(share, m, offset, Call::kTargetBytes, Call::kTargetAlignment)) continue;
+    if (!m.is_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment)) continue;
     std::uint64_t arguments[Call::kWords];
     for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, i);
     DeviceAtomic<std::uint32_t>& lock =
@@ -150,7 +205,8 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
 }
 
 /// Applies all messages of a built-in operation. Collective over a crew, of which this lane is `mine`.
-ESKER_HD inline void apply_built_in(const DeviceShare& share, const Messages& m, const Position& mine) {
+template <class M>
+ESKER_HD void apply_built_in(const DeviceShare& share, const M& m, const Position& mine) {
   switch (m.command.operation) {
     case Operation::kPut:
       return put_all(share, m, mine);
@@ -173,7 +229,12 @@ ESKER_HD inline void apply_built_in(const DeviceShare& share, const Messages& m,
   }
 }
 
-/// The same, not inlined: every kernel that sends would carry it in each place where it may wait.
+/// A lane's own message to its own PE, of a command that the compiler knows or not.
+ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const std::uint64_t* words) {
+  apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
+}
+
+/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait.
 ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, const Messages& m,
                                                    const Position& mine) {
   apply_built_in(share, m, mine);
@@ -193,13 +254,13 @@ ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, cons
 /// Ordering. [fill] each lane acquires the turn of the slot that it looks at; the crew's sync passes that
 /// on. [reuse] and quiet: the updates come before the release of the slot and before applied_from grows.
 template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, Crew& crew,
+ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
                                      const Position& mine, std::uint32_t link, std::uint32_t channel) {
   constexpr std::uint32_t kBatch = 4;
   PackageQueue queue = share.from[link].channel(channel);
   const std::uint32_t looks = mine.total < kBatch ? mine.total : kBatch;
   const bool leads = mine.index + 1 == mine.total;
-  const std::uint64_t head = crew.broadcast(leads ? queue.was_head() : std::uint64_t{0}, mine.last);
+  const std::uint64_t head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
   bool usable = false;
   if (mine.index < looks && queue.was_full(head + mine.index)) {
     usable = can_apply(handlers, queue.header(head + mine.index).command);
@@ -209,7 +270,7 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& h
   std::uint32_t batch = crew.position_among(usable && place.index == mine.index).total;
   if (batch == 0) return 0;
   if (leads && !queue.try_take(head, batch)) batch = 0;
-  batch = crew.broadcast(batch, mine.last);
+  batch = crew.of_leader(batch);
   crew.sync();
   std::uint32_t applied = 0;
   for (std::uint32_t b = 0; b < batch; ++b) {
@@ -232,7 +293,7 @@ ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& h
 
 /// Takes a chunk of the frame in slot `f`, if one is left, and applies it. Returns the messages applied.
 template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, Crew& crew,
+ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
                                    const Position& mine, std::uint32_t f) {
   FrameTurn& turn = share.frame_turns[f];
   const std::byte* const slot = share.frames + f * share.frame_bytes;
@@ -248,7 +309,7 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
            turn.cursor.compare_exchange_acquire(seen, seen + 1);
   }
   if (crew.position_among(took).total == 0) return 0;
-  seen = crew.broadcast(seen, mine.last);
+  seen = crew.of_leader(seen);
   crew.sync();
   const Chunk chunk = chunks[FrameTurn::next(seen)];
   const Messages messages{Command::from_word(chunk.command),
@@ -274,21 +335,37 @@ ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
   return share.links * kChannels + (share.frames == nullptr ? 0 : kFrames);
 }
 
-/// Looks at `looks` of these places, from `start` on, and applies what it finds. Channel c of link l is place
-/// c * links + l. Collective over a crew. Waits for nobody.
+/// Whether a place is worth taking from.
+ESKER_HD inline bool looks_ready(const DeviceShare& share, std::uint32_t place) {
+  const std::uint32_t channels = share.links * kChannels;
+  if (place >= channels) {
+    const std::uint64_t seen = share.frame_turns[place - channels].cursor.load_relaxed();
+    return FrameTurn::next(seen) < FrameTurn::chunks(seen);
+  }
+  const PackageQueue queue = share.from[place % share.links].channel(place / share.links);
+  return queue.looks_full(queue.was_head());
+}
+
+/// Looks at `looks` of these places, from `start` on, each lane at one, and applies what stands in up to
+/// `most` of them. Channel c of link l is place c * links + l. Collective over a crew. Waits for nobody.
 template <class Handlers, class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers,
-                                                 Crew& crew, const Position& mine, std::uint32_t start,
-                                                 std::uint32_t looks) {
+                                                 const Crew& crew, const Position& mine, std::uint32_t start,
+                                                 std::uint32_t looks, std::uint32_t most) {
   std::uint32_t applied = 0;
   const std::uint32_t channels = share.links * kChannels;
   const std::uint32_t all = places(share);
   if (all == 0) return 0;
-  for (std::uint32_t look = 0; look < looks; ++look) {
-    const std::uint32_t place = (start + look) % all;
-    applied += place < channels
-                   ? apply_channel(share, handlers, crew, mine, place % share.links, place / share.links)
-                   : apply_chunk(share, handlers, crew, mine, place - channels);
+  for (std::uint32_t looked = 0; looked < looks && most > 0; looked += mine.total) {
+    const std::uint32_t place = (start + looked + mine.index) % all;
+    bool ready = looked + mine.index < looks && looks_ready(share, place);
+    for (; most > 0 && crew.any(ready); --most) {
+      const std::uint32_t next = crew.of_first(ready, place);
+      applied += next < channels
+                     ? apply_channel(share, handlers, crew, mine, next % share.links, next / share.links)
+                     : apply_chunk(share, handlers, crew, mine, next - channels);
+      if (place == next) ready = false;
+    }
   }
   return applied;
 }

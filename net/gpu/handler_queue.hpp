@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <esker/device/group.hpp>
-#include <esker/net/gpu/share.hpp>
+#include <esker/net/gpu/outbox.hpp>
 
 #if defined(ESKER_ON_GPU)
 
@@ -43,20 +43,20 @@ struct HandlerMessage {
 
 /// Takes up to one message a lane. Collective over the crew; waits for nobody. Returns how many.
 template <class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew& crew,
+ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, const Crew& crew,
                                                             const Position& mine, HandlerMessage& message) {
   message.width = 0;
   PackageQueue queue = share.handler_queue;
   if (queue.slots() == 0) return 0;
   const bool leads = mine.index + 1 == mine.total;
-  const std::uint64_t head = crew.broadcast(leads ? queue.was_head() : std::uint64_t{0}, mine.last);
+  const std::uint64_t head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
   const bool full = queue.was_full(head + mine.index);
   const Position place = crew.position_among(full);
   const bool in_batch = full && place.index == mine.index;  // no gap below
   std::uint32_t batch = crew.position_among(in_batch).total;
   if (batch == 0) return 0;
   if (leads && !queue.try_take(head, batch)) batch = 0;
-  batch = crew.broadcast(batch, mine.last);
+  batch = crew.of_leader(batch);
   if (mine.index < batch) {
     const std::uint64_t ticket = head + mine.index;
     const auto& header = queue.header(ticket);
@@ -69,27 +69,24 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
   return batch;
 }
 
-/// Sends on what handlers have sent, a message a lane, through `send(command, width, words)`, which is
-/// collective over lanes of one command and width. Returns how many.
-template <class Send>
-ESKER_NOINLINE ESKER_HD std::uint32_t send_on(const DeviceShare& share, GroupLane& lane, Send send) {
-  auto crew = lane.coalesced();
+/// Sends on what handlers have sent, a message a lane. Returns how many this lane's crew has taken.
+ESKER_NOINLINE ESKER_HD inline std::uint32_t send_on(std::uint64_t group) {
+  const auto crew = GroupLane::coalesced();
   const Position mine = crew.position_among(true);
   HandlerMessage message;
-  const std::uint32_t taken = take_handler_messages(share, crew, mine, message);
+  const std::uint32_t taken = take_handler_messages(share_here(), crew, mine, message);
   if (taken == 0) return 0;
+  GroupOutbox outbox(group);
   for (bool has = message.width > 0;;) {
-    // The commands of the highest lane that still has a message, and of all that have the same.
-    const Position left = crew.position_among(has);
-    if (left.total == 0) break;
-    const std::uint32_t command = crew.broadcast(message.command, left.last);
-    const std::uint32_t width = crew.broadcast(message.width, left.last);
-    if (has && message.command == command && message.width == width) {
-      send(command, width, message.words);
+    // Command by command: packages of another would be closed for each.
+    if (!crew.any(has)) break;
+    if (has && message.command == crew.of_first(has, message.command)) {
+      (void)outbox.post(Command::from_word(message.command), message.width, message.words);
       has = false;
     }
     crew.sync();
   }
+  outbox.count_local();
   return taken;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/election/package_gate.hpp>
 #include <esker/device/group.hpp>
 #include <esker/net/gpu/apply.hpp>
 #include <esker/net/gpu/share.hpp>
@@ -14,260 +13,280 @@ namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxBins = kMaxLinks + 1;  // the links, and the host
 inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has nothing to send
-inline constexpr std::uint32_t kPoolWords = 1024;         // of all open packages of a group
+inline constexpr std::uint32_t kPoolWords = GroupLane::kScratchBytes / 8;  // of a group's open packages
 
 /// After so many looks in vain a crew wakes the host.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
 
 /// Scratchpad of an outbox, zeroed.
 struct OutboxState {
-  struct Stage {
-    GroupAtomic<std::uint32_t> balance;  // columns written, + kClosed - columns once closed
-    GroupAtomic<std::uint32_t> drains;   // generations sent; written by whoever has the duty
-    std::uint32_t command, width, count, unused;
+  /// A package that is open, or being sent. Word r of column c is at r * columns + c; columns are given out
+  /// from the last to the first.
+  struct Block {
+    std::uint32_t command;
+    std::uint32_t width;
+    std::uint32_t columns;
+    std::uint32_t first;                // column that was given to a message; above 0 if it was closed early
+    GroupAtomic<std::uint32_t> done;    // columns written or given up; all of them: complete
+    GroupAtomic<std::uint32_t> strays;  // columns written that hold no message
   };
-  GroupAtomic<std::uint64_t> gates[kMaxBins];
+  static constexpr std::uint32_t kMaxBlocks = 32;
+  GroupAtomic<std::uint32_t> bins[kMaxBins];  // opening:10 | block:6 | columns left, above kFull:16
+  GroupAtomic<std::uint32_t> free;            // a bit a block
   GroupAtomic<std::uint32_t> leavers;
-  std::uint32_t bins;         // in use: links, and the host if it leads anywhere
-  std::uint32_t stage_words;  // each bin has two stages of the pool
+  std::uint32_t used;         // bins: links, and the host if it leads anywhere
+  std::uint32_t block_words;  // of the pool
   std::uint32_t unused;
-  Stage stages[kMaxBins][2];
+  Block blocks[kMaxBlocks];
   std::uint64_t local;  // messages that lanes have applied here themselves
-  std::uint64_t pool[kPoolWords];
+  alignas(16) std::uint64_t pool[kPoolWords];
 };
 
 /// What a group's lanes send, by destination.
 ///
-/// Contract. Construction is collective over the group, before it diverges. Then any lane, in any branch,
-/// sends; lanes that are converged send as one crew and name the same command. Each lane calls finish() as
-/// the last thing it does; the last one to leave sends what is left.
+/// Contract. begin() is collective over the group, before it diverges. Then any lane, in any branch, sends.
+/// Each lane calls finish() as the last thing it does; the last one to leave sends what is left. A command
+/// determines how many words its messages have.
 ///
-/// State. Per bin what BasicAutoGroup has for all messages of a group: two stages that alternate, a gate that
-/// says which generation is open, for which command, and how many columns are claimed, and a balance that
-/// passes kClosed in the add that finds the generation closed and every column written. That crew has the
-/// duty of sending it. The labels [written], [drained], [open] and [left] are BasicAutoGroup's.
+/// State. A bin has one open block of the pool, for one command, or none. A lane takes a column with one
+/// subtraction from the bin's word; lanes need no leader, so it costs the same in any branch. Whoever adds
+/// the last column to `done` has the duty of sending the block and giving it back. A lane that finds no column
+/// left opens a block, if one is free; a lane with another command takes all columns that are left, so that
+/// a block is opened for its own. There are more blocks than bins, so one is free or being sent.
 ///
-/// Protocol. Lanes of a crew with the same bin share one claim; their leaders claim side by side. Binning so
-/// early, in every wave at once, leaves the duty a copy of adjacent words.
+/// A block stays with its bin while a column of it is taken and not done, so who has a column may look at it.
+/// A lane that looks at a bin, and takes a column after another opening, may find another command there:
+/// its column is a stray, which the duty leaves out.
 ///
-/// Progress. A leader that finds no stage claims nothing and tries again after the crew has written what its
-/// other leaders have claimed, so no crew waits with columns that it has claimed and not written. In its duty
-/// a crew waits for a slot alone, holding one ticket that nobody else waits for in turn, and applies arrivals
-/// meanwhile: two GPUs full of lanes that wait for each other's rings empty them.
+/// Ordering. [open] what the one who opens writes into the block happens before who takes a column looks.
+/// [done] columns' words happen before the duty. [sent] the duty's reads happen before the next opening.
+///
+/// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
+/// that waits. In its duty a crew waits for a slot alone, holding one ticket that nobody else waits for in
+/// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's rings empty them.
 class GroupOutbox {
  public:
-  ESKER_HD GroupOutbox(GroupLane& lane, const DeviceShare& share)
-      : share_{&share}, state_{&lane.scratch<OutboxState>()} {
+  ESKER_HD explicit GroupOutbox(std::uint64_t group) : group_{static_cast<std::uint32_t>(group)} {}
+
+  /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
+  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share) {
+    OutboxState& state = lane.scratch<OutboxState>();
     if (lane.lane() == 0) {
-      state_->bins = share.links + (share.has_network ? 1 : 0);
-      const std::uint32_t words = kPoolWords / (2 * state_->bins) / 16 * 16;
-      state_->stage_words = words < kStageWords ? words : kStageWords;
+      state.used = share.links + (share.has_network ? 1 : 0);
+      // Enough that some are sent while others fill, as large as that leaves.
+      const std::uint32_t wanted = 4 * state.used;
+      const std::uint32_t blocks =
+          wanted < 8 ? 8 : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks : wanted;
+      const std::uint32_t words = kPoolWords / blocks / 16 * 16;
+      state.block_words = words < kStageWords ? words : kStageWords;
+      state.free.store_relaxed(~0u >> (32 - blocks));
+      for (auto& bin : state.bins) bin.store_relaxed(kFull);
     }
     lane.group().sync();
   }
 
-  /// Sends one message a lane, or applies it at once if it is for this PE. Lanes that apply stay with their
-  /// crew, so that it is whole again for the next call.
-  ESKER_HD void post(GroupLane& lane, Command command, std::uint32_t width, const std::uint64_t* words) {
-    const bool has_handler = command.operation == Operation::kActiveMessage;  // handlers run in passes alone
-    std::uint32_t bin = share_->bin(words[0] >> kOffsetBits);
-    if (bin == kSelf && !has_handler) {
-      const Messages own{command, width, 1, 1, words, share_->pe};
-      apply_built_in(*share_, own, Position{0, 1, 0});
-      ++local_;
-      bin = kNoBin;
-    } else {
-      bin = bin == kSelf ? share_->self_link : bin == kNetwork ? share_->links : bin;
+  /// Sends one message, or applies it at once if it is for this PE. Returns whether this lane's crew has sent
+  /// a package: then it may send on what handlers have sent. `Width` is a constant where it is known.
+  template <class Width>
+  ESKER_HD bool post(Command command, Width width, const std::uint64_t* words) {
+    const DeviceShare& share = share_here();
+    std::uint32_t bin = share.bin(static_cast<std::uint32_t>(words[0] >> kOffsetBits));
+    if (bin == kSelf) {
+      if (command.operation == Operation::kActiveMessage) {  // handlers run in passes alone
+        bin = share.self_link;
+      } else {
+        apply_own(share, command, words);
+        ++local_;
+        bin = kNoBin;
+      }
+    } else if (bin == kNetwork) {
+      bin = share.links;
     }
-    send(lane, bin, command.word(), width, words);
-  }
-  /// Whether this lane has sent a package since the last call: then it may send on what handlers have sent.
-  ESKER_HD bool take_delivered() {
-    const bool delivered = has_delivered_;
-    has_delivered_ = false;
-    return delivered;
+    return send(bin, command.word(), width, words);
   }
 
-  ESKER_NOINLINE ESKER_HD void finish(GroupLane& lane) {
-    auto crew = lane.coalesced();
-    const Position mine = crew.position_among(true);
-    if (local_ > 0) counter(state_->local).fetch_add_relaxed(local_);
-    crew.sync();
-    bool last = false;
-    if (mine.index + 1 == mine.total) {
-      last = state_->leavers.fetch_add_acq_rel(mine.total) + mine.total == lane.group_lanes();  // [left]
-    }
-    if (crew.position_among(last).total == 0) return;
-    for (std::uint32_t bin = 0; bin < state_->bins; ++bin) {
-      const Gate gate = Gate::unpack(state_->gates[bin].load_relaxed());
-      if (gate.claimed == 0 || gate.full != 0) continue;
-      OutboxState::Stage& stage = state_->stages[bin][gate.generation % 2];
-      bool duty = false;
-      if (mine.index == 0) {
-        note(stage, gate.command, gate.words, gate.claimed);
-        duty = settle(stage, kClosed - gate.claimed);
-      }
-      if (crew.position_among(duty).total != 0) do_duty(lane, crew, mine, bin, gate.generation % 2);
-    }
-    const std::uint64_t local = state_->local;
-    if (mine.index == 0 && local > 0) {
-      counter(share_->totals->sent).fetch_add_relaxed(local);
-      counter(share_->totals->local).fetch_add_relaxed(local);
-      counter(share_->totals->applied).fetch_add_relaxed(local);
-    }
+  /// What this outbox has applied at once counts from now on.
+  ESKER_HD void count_local() {
+    if (local_ > 0) counter(state_here().local).fetch_add_relaxed(local_);
+    local_ = 0;
+  }
+
+  ESKER_HD void finish(std::uint32_t group_lanes) {
+    count_local();
+    leave(group_, group_lanes);
   }
 
  private:
-  static constexpr std::uint32_t kClosed = 1u << 31;
+  using Crew = GroupLane::Coalesced;
+  using Block = OutboxState::Block;
+  using Word = GroupAtomic<std::uint32_t>;
+  static constexpr std::uint32_t kNone = ~0u;           // in place of a command, and of a duty: a block
+  static constexpr std::uint32_t kFull = 1u << 13;      // lanes that come too late subtract from it
+  static constexpr std::uint32_t kOpening = 1u << 12;   // the same while a lane opens a block
+  static constexpr std::uint64_t kStray = ~std::uint64_t{0} >> 1;  // in place of word 0; no message's
+  static_assert(kStageWords + kFull < 1u << 16);
 
-  using Gate = detail::PackageGate;
-  /// What a leader got, in a word; one that found no stage has no columns.
-  struct Claim {
-    std::uint32_t stage, first, columns;
-    bool fills;
-
-    ESKER_HD std::uint32_t pack() const {
-      return first << 14 | columns << 2 | stage << 1 | (fills ? 1u : 0u);
-    }
-    ESKER_HD static Claim unpack(std::uint32_t word) {
-      return {word >> 1 & 1, word >> 14, word >> 2 & 4095, (word & 1) != 0};
-    }
-  };
-
-  ESKER_HD static void note(OutboxState::Stage& stage, std::uint32_t command, std::uint32_t words,
-                            std::uint32_t count) {
-    stage.command = command;
-    stage.width = words;
-    stage.count = count;
+  ESKER_HD static OutboxState& state_here() { return GroupLane::scratch_of<OutboxState>(); }
+  ESKER_HD static std::uint32_t left_of(std::uint32_t bin) { return bin & 0xffff; }
+  ESKER_HD static std::uint32_t block_of(std::uint32_t bin) { return bin >> 16 & 63; }
+  ESKER_HD static bool is_another_opening(std::uint32_t bin, std::uint32_t seen) {
+    return (bin ^ seen) >> 16 != 0;
   }
-  ESKER_HD static bool settle(OutboxState::Stage& stage, std::uint32_t amount) {
-    return stage.balance.fetch_add_acq_rel(amount) + amount == kClosed;  // [written]
-  }
-  ESKER_HD std::uint64_t* words_of(std::uint32_t bin, std::uint32_t stage) const {
-    return state_->pool + (2 * bin + stage) * state_->stage_words;
+  ESKER_HD static std::uint64_t* words_of(OutboxState& state, std::uint32_t block) {
+    return state.pool + block * state.block_words;
   }
 
-  /// Leader: claims up to `count` columns of its bin; none if the stage that is due is still being sent.
-  ESKER_HD Claim try_take(std::uint32_t bin, std::uint32_t command, std::uint32_t width, std::uint32_t count,
-                          bool& completed_other) {
-    std::uint32_t capacity = state_->stage_words / width;
-    if (bin == share_->links) {
-      const std::uint32_t columns = share_->host_queue.columns(width);
-      capacity = columns < capacity ? columns : capacity;
+  /// `columns` more of the block are done. Returns the block if it is complete: the duty.
+  ESKER_HD static std::uint32_t settle(Block& block, std::uint32_t all, std::uint32_t columns,
+                                       std::uint32_t index) {
+    return block.done.fetch_add_acq_rel(columns) + columns == all ? index : kNone;  // [done]
+  }
+
+  /// Takes the columns that were `seen` left. Returns the duty if the others are done.
+  ESKER_NOINLINE ESKER_HD static std::uint32_t close(std::uint32_t b, std::uint32_t seen) {
+    OutboxState& state = state_here();
+    if (!state.bins[b].compare_exchange_acq_rel(seen, (seen & ~0xffffu) | kFull)) return kNone;
+    Block& block = state.blocks[block_of(seen)];
+    block.first = left_of(seen) - kFull;
+    return settle(block, block.columns, block.first, block_of(seen));
+  }
+
+  /// Opens a block if one is free.
+  ESKER_NOINLINE ESKER_HD static void try_open(std::uint32_t b, std::uint32_t seen, std::uint32_t command,
+                                               std::uint32_t width) {
+    OutboxState& state = state_here();
+    std::uint32_t free = state.free.load_relaxed();
+    const std::uint32_t opening = seen & ~0xffffu;
+    if (free == 0 || left_of(seen) <= kOpening) return;
+    if (!state.bins[b].compare_exchange_acquire(seen, opening | kOpening)) return;
+    while (free != 0 && !state.free.compare_exchange_acquire(free, free & (free - 1))) {}  // [sent]
+    if (free == 0) {
+      state.bins[b].store_relaxed(opening | kFull);
+      return;
     }
-    std::uint64_t seen = state_->gates[bin].load_relaxed();
-    for (;;) {
-      const Gate old = Gate::unpack(seen);
-      const bool joins = old.claimed == 0 || (old.full == 0 && old.command == command && old.words == width);
-      Gate next{command, width, joins ? old.claimed : 0, 0,
-                joins ? old.generation : (old.generation + 1) % Gate::kGenerations};
-      OutboxState::Stage& stage = state_->stages[bin][next.generation % 2];
-      const std::uint32_t due = next.generation / 2, mask = Gate::kGenerations / 2 - 1;
-      if (!joins && (stage.drains.load_acquire() & mask) != due) return {0, 0, 0, false};  // [drained]
-      const std::uint32_t first = next.claimed;
-      const std::uint32_t columns = count < capacity - first ? count : capacity - first;
-      next.claimed = first + columns;
-      next.full = next.claimed == capacity ? 1 : 0;
-      if (!state_->gates[bin].compare_exchange_acq_rel(seen, next.pack())) continue;  // [open]
-      if (!joins && old.full == 0) {
-        OutboxState::Stage& before = state_->stages[bin][old.generation % 2];
-        note(before, old.command, old.words, old.claimed);
-        completed_other = settle(before, kClosed - old.claimed);
+    const std::uint32_t index = GroupLane::lowest_bit(free);
+    std::uint32_t columns = state.block_words / width;
+    if (b == share_here().links) {
+      const std::uint32_t fit = share_here().host_queue.columns(width);
+      columns = fit < columns ? fit : columns;
+    }
+    Block& block = state.blocks[index];
+    block.command = command;
+    block.width = width;
+    block.columns = columns;
+    block.first = 0;
+    block.done.store_relaxed(0);
+    block.strays.store_relaxed(0);
+    state.bins[b].store_release(((opening >> 22) + 1) << 22 | index << 16 | (kFull + columns));  // [open]
+  }
+
+  /// It took a column of a later opening than it had looked at: that may be for another command.
+  ESKER_NOINLINE ESKER_HD static bool is_stray(std::uint32_t b, std::uint32_t took, std::uint32_t command) {
+    OutboxState& state = state_here();
+    (void)state.bins[b].load_acquire();  // [open]
+    return state.blocks[block_of(took)].command != command;
+  }
+
+  /// Writes the message if there is a column. Returns the duty that this lane has come to have; `left` is
+  /// lowered if the message is in a block.
+  template <class Width>
+  ESKER_HD static std::uint32_t try_write(std::uint32_t b, std::uint32_t command, Width width,
+                                          const std::uint64_t* words, bool& left) {
+    OutboxState& state = state_here();
+    const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
+    if (left_of(seen) <= kFull) {
+      try_open(b, seen, command, width);
+      return kNone;
+    }
+    if (state.blocks[block_of(seen)].command != command) return close(b, seen);
+    const std::uint32_t took = state.bins[b].fetch_add_relaxed(~0u);
+    if (left_of(took) <= kFull) return kNone;
+    const bool stray = is_another_opening(took, seen) && is_stray(b, took, command);
+    const std::uint32_t index = block_of(took), column = left_of(took) - kFull - 1;
+    Block& block = state.blocks[index];
+    const std::uint32_t columns = block.columns;
+    std::uint64_t* const at = words_of(state, index) + column;
+    if (!stray) {
+      at[0] = words[0];
+      for (std::uint32_t r = 1; r < width; ++r) at[r * columns] = words[r];
+      left = false;
+    } else {
+      at[0] = kStray;
+      block.strays.fetch_add_relaxed(1);
+    }
+    return settle(block, columns, 1, index);
+  }
+
+  template <class Width>
+  ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width, const std::uint64_t* words) const {
+    const Crew crew = GroupLane::coalesced();
+    bool left = bin != kNoBin;
+    bool delivered = false;
+    for (std::uint32_t looks = 0;;) {
+      std::uint32_t duty = kNone;
+      if (left) duty = try_write(bin, command, width, words, left);
+      if (!crew.any(left || duty != kNone)) return delivered;
+      if (crew.any(duty != kNone)) {
+        do_duties(group_, crew, bin, duty);
+        delivered = true;
+      } else if (looks < 2) {
+        ++looks;
+      } else {
+        looks = wait_step(group_, crew, looks);
       }
-      return {next.generation % 2, first, columns, next.full != 0};
     }
   }
 
-  ESKER_HD void send(GroupLane& lane, std::uint32_t bin, std::uint32_t command, std::uint32_t width,
-                     const std::uint64_t* words) {
-    auto crew = lane.coalesced();
-    if (!crew.any(bin != kNoBin)) return;
-    const auto equal = crew.equals(bin);
-    const bool leads = equal.rank == 0 && bin != kNoBin;
-    std::uint32_t taken = bin == kNoBin ? equal.total : 0;  // messages of this bin that have got columns
-    std::uint32_t looks = 0;
-    for (;;) {
-      Claim claim{0, 0, 0, false};
-      bool completed_other = false;
-      if (leads && taken < equal.total) {
-        claim = try_take(bin, command, width, equal.total - taken, completed_other);
-      }
-      claim = Claim::unpack(crew.word_of(equal.first, claim.pack()));
-      if (equal.rank >= taken && equal.rank - taken < claim.columns) {
-        std::uint64_t* const at = words_of(bin, claim.stage) + claim.first + (equal.rank - taken);
-        const std::uint32_t stride = state_->stage_words / width;
-        const std::uint64_t keep = bin == share_->links ? ~std::uint64_t{0} : kOffsetMask;
-        at[0] = words[0] & keep;
-        for (std::uint32_t r = 1; r < width; ++r) at[r * stride] = words[r];
-      }
-      crew.sync();
-      std::uint32_t duties = 0;  // a bit a stage of the bin
-      if (leads && claim.columns > 0) {
-        OutboxState::Stage& stage = state_->stages[bin][claim.stage];
-        const std::uint32_t filled = claim.first + claim.columns;
-        if (claim.fills) note(stage, command, width, filled);
-        const bool completed = settle(stage, claim.columns + (claim.fills ? kClosed - filled : 0));
-        duties = (completed_other ? 1u << (1 - claim.stage) : 0u) | (completed ? 1u << claim.stage : 0u);
-      }
-      taken += claim.columns;
-      if (crew.any(duties != 0)) {
-        // The generation before first: the next one of its bin waits for it.
-        for (std::uint32_t other = 2; other-- > 0;) {
-          const std::uint32_t bit = 1u << (other == 1 ? 1 - claim.stage : claim.stage);
-          do_duties(lane, crew, bin, claim.stage ^ other, (duties & bit) != 0);
-        }
-      } else if (crew.any(leads && taken < equal.total && claim.columns == 0)) {
-        if (++looks > 2) lane.yield();
-      }
-      if (!crew.any(taken < equal.total)) return;
+  /// The duties of those lanes of the crew that have one, one after the other.
+  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t group, Crew crew, std::uint32_t bin,
+                                                std::uint32_t duty) {
+    while (crew.any(duty != kNone)) {
+      const std::uint32_t next = crew.of_first(duty != kNone, duty);
+      do_duty(group, crew, crew.of_first(duty != kNone, bin), next);
+      if (duty == next) duty = kNone;
     }
   }
 
-  /// The duties of those leaders of the crew that have one, one after the other.
-  template <class Crew>
-  ESKER_HD void do_duties(GroupLane& lane, Crew& crew, std::uint32_t bin, std::uint32_t stage,
-                          bool has_duty) {
+  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t group, Crew crew, std::uint32_t bin,
+                                              std::uint32_t index) {
+    const DeviceShare& share = share_here();
+    OutboxState& state = state_here();
+    Block& block = state.blocks[index];
     const Position mine = crew.position_among(true);
-    for (bool has = has_duty;;) {
-      const Position left = crew.position_among(has);
-      if (left.total == 0) return;
-      const std::uint32_t whose_bin = crew.broadcast(bin, left.last);
-      const std::uint32_t whose_stage = crew.broadcast(stage, left.last);
-      do_duty(lane, crew, mine, whose_bin, whose_stage);
-      if (mine.index == left.last) has = false;
-    }
-  }
-
-  template <class Crew>
-  ESKER_NOINLINE ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, std::uint32_t bin,
-                                       std::uint32_t s) {
-    const DeviceShare& share = *share_;
-    OutboxState::Stage& stage = state_->stages[bin][s];
-    crew.sync();  // what the leader acquired, the crew may use
-    const std::uint32_t width = stage.width, count = stage.count, stride = state_->stage_words / width;
-    const bool to_host = bin == share.links;
-    const auto channel = static_cast<std::uint32_t>(lane.group_id() % kChannels);
-    PackageQueue queue = to_host ? share.host_queue : share.to[bin].channel(channel);
     const bool leads = mine.index + 1 == mine.total;
-    const std::uint64_t ticket = crew.broadcast(leads ? queue.reserve() : std::uint64_t{0}, mine.last);
+    crew.sync();  // what the lane with the duty acquired, the crew may use
+    const std::uint32_t command = block.command, width = block.width, columns = block.columns;
+    const std::uint32_t first = block.first, strays = block.strays.load_relaxed();
+    std::uint32_t count = columns - first;
+    if (count == strays) {  // nothing to send
+      crew.sync();
+      if (leads) (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+      return;
+    }
+    const bool to_host = bin == share.links;
+    const std::uint32_t channel = group % kChannels;
+    PackageQueue queue = to_host ? share.host_queue : share.to[bin].channel(channel);
+    const std::uint64_t ticket = crew.of_leader(leads ? queue.reserve() : std::uint64_t{0});
     for (std::uint32_t looks = 0;;) {
       const bool empty = leads && queue.was_empty(ticket);  // [reuse]
       if (crew.any(empty)) break;
-      wait_step(lane, crew, mine, looks);
+      looks = wait_step(group, crew, looks);
     }
     crew.sync();
-    const std::uint64_t* const words = words_of(bin, s);
-    for (std::uint32_t r = 0; r < width; ++r) {
-      std::uint64_t* const row = queue.row(ticket, width, r);
+    const std::uint64_t* const words = words_of(state, index) + first;
+    if (strays == 0) {
+      for (std::uint32_t r = 0; r < width; ++r) {
+        std::uint64_t* const row = queue.row(ticket, width, r);
 #pragma unroll 4
-      for (std::uint32_t c = mine.index; c < count; c += mine.total) row[c] = words[r * stride + c];
+        for (std::uint32_t c = mine.index; c < count; c += mine.total) row[c] = words[r * columns + c];
+      }
+    } else {
+      count = copy_without_strays(crew, mine, queue, ticket, block, words, count);
     }
-    const std::uint32_t command = stage.command;
     crew.sync();
     if (leads) {
-      // The stage is free for the next generation before this one has crossed the link.
-      stage.balance.store_relaxed(0);
-      stage.drains.store_release(stage.drains.load_relaxed() + 1);  // [drained]
+      // The block is free before its messages have crossed the link.
+      (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
       if (!to_host) {
         // Before the messages can be applied: a PE that counts them as applied would count them as sent.
         counter(share.totals->sent).fetch_add_relaxed(count);
@@ -282,34 +301,76 @@ class GroupOutbox {
       queue.publish(ticket, command, width, count);
     }
     crew.sync();
-    has_delivered_ = true;
     // About as much again as was sent, so arrivals keep pace with departures wherever all PEs send.
     if (to_host) {
-      const std::uint32_t f =
-          channel + kChannels * static_cast<std::uint32_t>(ticket % (kFrames / kChannels));
-      apply_some(share, NoHandler{}, crew, mine, share.links * kChannels + f,
-                 share.frames == nullptr ? 0 : 1);
+      const auto frame = static_cast<std::uint32_t>((group + ticket) % kFrames);
+      apply_some(share, NoHandler{}, crew, mine, share.links * kChannels + frame,
+                 share.frames == nullptr ? 0 : 1, 1);
     } else if (bin != share.self_link) {
-      apply_some(share, NoHandler{}, crew, mine, channel * share.links + bin, 1);
+      apply_some(share, NoHandler{}, crew, mine, channel * share.links + bin, 1, 1);
     }
   }
 
-  /// One step of waiting for room: applies what has arrived; when there is nothing, gives way.
-  template <class Crew>
-  ESKER_HD void wait_step(GroupLane& lane, Crew& crew, const Position& mine, std::uint32_t& looks) {
-    const std::uint32_t all = share_->has_network ? places(*share_) : share_->links * kChannels;
-    const auto start = static_cast<std::uint32_t>(lane.group_id() + 7 * looks) % (all == 0 ? 1 : all);
-    const std::uint32_t left = all - start;
-    if (apply_some(*share_, NoHandler{}, crew, mine, start, left < 4 ? left : 4) == 0) {
-      lane.yield();
-      if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share_->host->starving.store_relaxed(1);
+  /// Returns the messages that there are.
+  ESKER_NOINLINE ESKER_HD static std::uint32_t copy_without_strays(Crew crew, Position mine, PackageQueue queue,
+                                                                   std::uint64_t ticket, const Block& block,
+                                                                   const std::uint64_t* words,
+                                                                   std::uint32_t columns) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t at = 0; at < columns; at += mine.total) {
+      const std::uint32_t c = at + mine.index;
+      const bool keeps = c < columns && words[c] != kStray;
+      const Position place = crew.position_among(keeps);
+      for (std::uint32_t r = 0; keeps && r < block.width; ++r)
+        queue.row(ticket, block.width, r)[kept + place.index] = words[r * block.columns + c];
+      kept += place.total;
+    }
+    return kept;
+  }
+
+  /// The lane sends no more.
+  ESKER_NOINLINE ESKER_HD static void leave(std::uint32_t group, std::uint32_t group_lanes) {
+    OutboxState& state = state_here();
+    const Crew crew = GroupLane::coalesced();
+    const Position mine = crew.position_among(true);
+    crew.sync();
+    bool last = false;
+    if (mine.index + 1 == mine.total) {
+      last = state.leavers.fetch_add_acq_rel(mine.total) + mine.total == group_lanes;  // [left]
+    }
+    if (!crew.any(last)) return;
+    crew.sync();
+    for (std::uint32_t bin = 0; bin < state.used; ++bin) {
+      std::uint32_t duty = kNone;
+      const std::uint32_t seen = state.bins[bin].load_acquire();
+      if (last && left_of(seen) > kFull) duty = close(bin, seen);
+      do_duties(group, crew, bin, duty);
+    }
+    const std::uint64_t local = state.local;
+    if (last && local > 0) {
+      const DeviceShare& share = share_here();
+      counter(share.totals->sent).fetch_add_relaxed(local);
+      counter(share.totals->local).fetch_add_relaxed(local);
+      counter(share.totals->applied).fetch_add_relaxed(local);
     }
   }
 
-  const DeviceShare* share_;
-  OutboxState* state_;
-  std::uint32_t local_ = 0;
-  bool has_delivered_ = false;
+  /// One step of waiting for room, in the ring or in the pool: applies what has arrived; when there is
+  /// nothing, gives way. Takes and returns how often there was nothing.
+  ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t group, Crew crew, std::uint32_t looks) {
+    const DeviceShare& share = share_here();
+    const Position mine = crew.position_among(true);
+    const std::uint32_t all = share.has_network ? places(share) : share.links * kChannels;
+    const std::uint32_t at_once = mine.total < 8 ? 8 : mine.total;
+    const std::uint32_t start = (group + at_once * looks) % (all == 0 ? 1 : all);
+    if (apply_some(share, NoHandler{}, crew, mine, start, all < at_once ? all : at_once, 1) > 0) return looks;
+    GroupLane::yield();
+    if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share.host->starving.store_relaxed(1);
+    return looks;
+  }
+
+  std::uint32_t group_;      // for the channel that it takes
+  std::uint32_t local_ = 0;  // messages that this lane has applied here itself
 };
 
 }  // namespace esker::gpu

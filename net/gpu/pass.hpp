@@ -35,8 +35,8 @@ struct Pass {
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
-    const DeviceShare& share = copy_of(lane, share_at);
-    GroupOutbox outbox(lane, share);
+    const DeviceShare& share = copy_share(lane, share_at);
+    GroupOutbox::begin(lane, share);
     auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
@@ -44,16 +44,13 @@ struct Pass {
     const std::uint32_t looks = (places(share) + waves - 1) / waves;
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks);
-      now +=
-          send_on(share, lane, [&](std::uint32_t command, std::uint32_t width, const std::uint64_t* words) {
-            outbox.post(lane, Command::from_word(command), width, words);
-          });
+      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks, looks);
+      now += send_on(lane.group_id());
       crew.sync();
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
     }
-    outbox.finish(lane);
+    GroupOutbox(lane.group_id()).finish(lane.group_lanes());
     if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
     lane.group().sync();
     if (lane.lane() != 0) return;

@@ -17,9 +17,9 @@
 namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxLinks = 16;     // PEs whose GPUs this one reaches, itself excluded
-inline constexpr std::uint32_t kStageWords = 512;  // of a group's open package
-inline constexpr std::uint32_t kChannels = 16;  // queues a pair of PEs: lanes of different groups meet less
-inline constexpr std::uint32_t kChannelSlots = 128;  // of kStageWords words each
+inline constexpr std::uint32_t kStageWords = 512;  // of a package between PEs
+inline constexpr std::uint32_t kChannels = 128;  // queues a pair of PEs: waves of different groups meet less
+inline constexpr std::uint32_t kChannelSlots = 16;  // of kStageWords words each
 inline constexpr std::uint32_t kFrames = 64;         // frames of the network that are on the device at a time
 inline constexpr std::uint32_t kHandlerSlots = 1u
                                                << 18;  // messages that handlers have sent and nobody sent on
@@ -171,7 +171,7 @@ inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;
 inline constexpr std::uint32_t kBins = kMaxLinks + 2;
 
 /// Tells the host. Any lane; the first report stands.
-ESKER_HD inline void tell(const DeviceShare& share, const HostWords::Report& what) {
+ESKER_NOINLINE ESKER_HD inline void tell(const DeviceShare& share, HostWords::Report what) {
   std::uint32_t none = 0;
   if (!share.trouble_taken->compare_exchange_relaxed(none, 1)) return;
   share.host->report = what;

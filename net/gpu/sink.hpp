@@ -9,18 +9,6 @@
 
 namespace esker::gpu {
 
-/// The group's copy of what lanes share. Collective over the group, once.
-ESKER_HD inline const DeviceShare& copy_of(GroupLane& lane, const DeviceShare* share) {
-  struct Copy {
-    std::uint64_t words[sizeof(DeviceShare) / 8];
-  };
-  Copy& copy = lane.scratch<Copy>();
-  const auto* const from = reinterpret_cast<const std::uint64_t*>(share);
-  for (std::uint32_t i = lane.lane(); i < sizeof(DeviceShare) / 8; i += lane.group_lanes())
-    copy.words[i] = from[i];
-  lane.group().sync();
-  return reinterpret_cast<const DeviceShare&>(copy);
-}
 
 class DeviceSink {
  public:
@@ -42,9 +30,10 @@ class DeviceSink {
     if constexpr (requires { lane.coalesced(); }) {
       auto crew = lane.coalesced();
       const Position mine = crew.position_among(true);
-      const std::uint32_t start = crew.broadcast(static_cast<std::uint32_t>(lane.group_id()) + 7 * looks_, 0);
+      const std::uint32_t start =
+          crew.of_leader(static_cast<std::uint32_t>(lane.group_id()) + 7 * looks_);
       ++looks_;
-      if (apply_some(*share_, NoHandler{}, crew, mine, start, 2) > 0) return;
+      if (apply_some(*share_, NoHandler{}, crew, mine, start, mine.total, 1) > 0) return;
     }
     lane.yield();
   }
