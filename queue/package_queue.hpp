@@ -82,15 +82,6 @@ class BasicPackageQueue {
     while ((1u << slot_shift_) < slots) ++slot_shift_;
   }
 
-  /// The same where a producer had better not look at the slots, since they stand across a link: consumers
-  /// say that a slot is empty in `empties`, zeroed words of the producers' memory, one a slot.
-  ESKER_HD constexpr BasicPackageQueue(Counter* tail, Counter* head, std::byte* storage,
-                                       AtomicWord<std::uint64_t>* empties, std::uint32_t slots,
-                                       std::uint32_t payload_bytes)
-      : BasicPackageQueue(tail, head, storage, slots, payload_bytes) {
-    empties_ = empties;
-  }
-
   ESKER_HD std::uint32_t slots() const { return slots_; }
   /// Messages of `words` 8-byte words that fit in one package.
   ESKER_HD std::uint32_t columns(std::uint32_t words) const { return payload_bytes_ / (8 * words); }
@@ -102,8 +93,8 @@ class BasicPackageQueue {
   ESKER_HD std::uint64_t reserve(std::uint32_t packages = 1) { return tail_->fetch_add_relaxed(packages); }
   ESKER_HD bool was_empty(std::uint64_t ticket) const {
     // Acquired only once it is so: in vain it would cost a GPU its cache.
-    return empty_word(ticket).load_relaxed() == 2 * round(ticket) &&
-           empty_word(ticket).load_acquire() == 2 * round(ticket);  // [reuse]
+    return header(ticket).turn.load_relaxed() == 2 * round(ticket) &&
+           header(ticket).turn.load_acquire() == 2 * round(ticket);  // [reuse]
   }
   /// Row `r` of the payload of a package with `words` rows.
   ESKER_HD std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
@@ -142,18 +133,15 @@ class BasicPackageQueue {
   /// slot is full.
   ESKER_HD std::uint64_t was_head() const { return head_->load_relaxed(); }
   ESKER_HD bool was_full(std::uint64_t ticket) const {
-    return looks_full(ticket) && header(ticket).turn.load_acquire() == 2 * round(ticket) + 1;  // [fill]
-  }
-  /// The same without ordering anything: whether it is worth asking.
-  ESKER_HD bool looks_full(std::uint64_t ticket) const {
-    return header(ticket).turn.load_relaxed() == 2 * round(ticket) + 1;
+    return header(ticket).turn.load_relaxed() == 2 * round(ticket) + 1 &&
+           header(ticket).turn.load_acquire() == 2 * round(ticket) + 1;  // [fill]
   }
   /// Takes tickets first .. first + count - 1, all of which were full. False: another consumer was faster.
   ESKER_HD bool try_take(std::uint64_t first, std::uint32_t count) {
     return head_->compare_exchange_relaxed(first, first + count);
   }
   ESKER_HD void release(std::uint64_t ticket) {
-    empty_word(ticket).store_release(2 * round(ticket) + 2);  // [reuse]
+    header(ticket).turn.store_release(2 * round(ticket) + 2);  // [reuse]
   }
 
   ESKER_HD Header& header(std::uint64_t ticket) const { return *reinterpret_cast<Header*>(slot(ticket)); }
@@ -169,16 +157,11 @@ class BasicPackageQueue {
   ESKER_HD std::byte* slot(std::uint64_t ticket) const {
     return storage_ + (ticket & (slots_ - 1)) * (kLineBytes + static_cast<std::size_t>(payload_bytes_));
   }
-  /// Where "empty" is said: the turn word itself, or the producers' copy of it.
-  ESKER_HD AtomicWord<std::uint64_t>& empty_word(std::uint64_t ticket) const {
-    return empties_ == nullptr ? header(ticket).turn : empties_[ticket & (slots_ - 1)];
-  }
   ESKER_HD std::uint64_t round(std::uint64_t ticket) const { return ticket >> slot_shift_; }
 
   AtomicWord<std::uint64_t>* tail_ = nullptr;  // written by producers
   AtomicWord<std::uint64_t>* head_ = nullptr;  // written by consumers
   std::byte* storage_ = nullptr;
-  AtomicWord<std::uint64_t>* empties_ = nullptr;
   std::uint32_t slots_ = 0;
   std::uint32_t payload_bytes_ = 0;
   std::uint32_t slot_shift_ = 0;

@@ -20,7 +20,7 @@ class GroupItem {
   ESKER_HD GroupItem(GroupLane& lane, const DeviceContext& context)
       : lane_{&lane},
         sink_{gpu::copy_share(lane, context.device_share)},
-        outbox_{lane.group_id()} {
+        outbox_{gpu::GroupOutbox::salt_of(lane)} {
     gpu::GroupOutbox::begin(lane, *share());
   }
   GroupItem(const GroupItem&) = delete;
@@ -46,7 +46,7 @@ class GroupItem {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
     // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
     if (outbox_.post(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
-      gpu::send_on(group_id());
+      gpu::send_on(gpu::GroupOutbox::salt_of(*lane_));
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {

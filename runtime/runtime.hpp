@@ -36,7 +36,7 @@ enum class Reduction { kSum, kMin, kMax };
 #if defined(ESKER_DEVICE_COMPILER)
 namespace detail {
 /// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: then the
-/// launch has as many small groups as the device holds and a quarter less, which leaves passes a place, each
+/// launch has as many groups as the device holds and an eighth less, which leaves passes a place, each
 /// runs lanes of many of the user's groups, and packages fill across them.
 template <class Kernel>
 struct DeviceKernel {
@@ -79,7 +79,7 @@ struct DeviceKernel {
         const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes);
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
-        run.lanes = std::min(held - held / 4, needed) * kGroupLanes;
+        run.lanes = std::min(held - held / 8, needed) * kGroupLanes;
       }
     }
     return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel});

@@ -249,46 +249,19 @@ ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, cons
   apply_messages(share, m, mine);
 }
 
-/// Takes up to kBatch packages of one channel and applies them. Returns the messages applied.
-///
-/// Ordering. [fill] each lane acquires the turn of the slot that it looks at; the crew's sync passes that
-/// on. [reuse] and quiet: the updates come before the release of the slot and before applied_from grows.
+/// Applies the package in a slot that a lane of the crew has taken. Returns how many messages.
 template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_channel(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
-                                     const Position& mine, std::uint32_t link, std::uint32_t channel) {
-  constexpr std::uint32_t kBatch = 4;
-  PackageQueue queue = share.from[link].channel(channel);
-  const std::uint32_t looks = mine.total < kBatch ? mine.total : kBatch;
-  const bool leads = mine.index + 1 == mine.total;
-  const std::uint64_t head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
-  bool usable = false;
-  if (mine.index < looks && queue.was_full(head + mine.index)) {
-    usable = can_apply(handlers, queue.header(head + mine.index).command);
-  }
-  // The first that is not usable ends the batch: those below it have as many usable ones below them.
-  const Position place = crew.position_among(usable);
-  std::uint32_t batch = crew.position_among(usable && place.index == mine.index).total;
-  if (batch == 0) return 0;
-  if (leads && !queue.try_take(head, batch)) batch = 0;
-  batch = crew.of_leader(batch);
+ESKER_HD std::uint32_t apply_slot(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
+                                  const Position& mine, std::uint32_t link, std::uint32_t slot) {
+  crew.sync();  // what the lane that took it acquired, the crew may read
+  const Mailbox& box = share.from[link];
+  const Mailbox::Header header = box.header(slot);
+  const Messages messages{
+      Command::from_word(header.command), header.words,      header.count, Mailbox::columns(header.words),
+      box.payload(slot),                  share.pe_of[link]};
+  apply_any(share, handlers, messages, mine);
   crew.sync();
-  std::uint32_t applied = 0;
-  for (std::uint32_t b = 0; b < batch; ++b) {
-    const auto& header = queue.header(head + b);
-    const Messages messages{
-        Command::from_word(header.command),   header.words,     header.count, queue.columns(header.words),
-        queue.row(head + b, header.words, 0), share.pe_of[link]};
-    apply_any(share, handlers, messages, mine);
-    applied += messages.count;
-  }
-  crew.sync();
-  if (batch == 0) return 0;
-  if (mine.index < batch) queue.release(head + mine.index);
-  if (leads) {
-    counter(share.totals->applied_from[link]).fetch_add_acq_rel(applied);
-    counter(share.totals->applied).fetch_add_relaxed(applied);
-  }
-  return applied;
+  return header.count;
 }
 
 /// Takes a chunk of the frame in slot `f`, if one is left, and applies it. Returns the messages applied.
@@ -330,41 +303,59 @@ ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& han
   return messages.count;
 }
 
-/// Places where messages arrive: the channels of each link, and the slots of frames.
+/// Places where messages arrive: the slots of each link's mailbox, then those of frames.
 ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
-  return share.links * kChannels + (share.frames == nullptr ? 0 : kFrames);
+  return share.links * Mailbox::kSlots + (share.frames == nullptr ? 0 : kFrames);
 }
 
 /// Whether a place is worth taking from.
 ESKER_HD inline bool looks_ready(const DeviceShare& share, std::uint32_t place) {
-  const std::uint32_t channels = share.links * kChannels;
-  if (place >= channels) {
-    const std::uint64_t seen = share.frame_turns[place - channels].cursor.load_relaxed();
-    return FrameTurn::next(seen) < FrameTurn::chunks(seen);
-  }
-  const PackageQueue queue = share.from[place % share.links].channel(place / share.links);
-  return queue.looks_full(queue.was_head());
+  const std::uint32_t link = place / Mailbox::kSlots;
+  if (link < share.links) return share.from[link].looks_full(place % Mailbox::kSlots);
+  const std::uint64_t seen = share.frame_turns[place % Mailbox::kSlots].cursor.load_relaxed();
+  return FrameTurn::next(seen) < FrameTurn::chunks(seen);
 }
 
-/// Looks at `looks` of these places, from `start` on, each lane at one, and applies what stands in up to
-/// `most` of them. Channel c of link l is place c * links + l. Collective over a crew. Waits for nobody.
+/// Looks at `looks` of these places, from `start` on, each lane at one at a time, and applies what stands in
+/// up to `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody.
+/// Returns the messages applied.
+///
+/// Ordering. quiet: the updates come before applied_from grows.
 template <class Handlers, class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers,
-                                                 const Crew& crew, const Position& mine, std::uint32_t start,
+                                                 const Crew& crew, std::uint32_t salt, std::uint32_t start,
                                                  std::uint32_t looks, std::uint32_t most) {
-  std::uint32_t applied = 0;
-  const std::uint32_t channels = share.links * kChannels;
+  const Position mine = crew.position_among(true);
   const std::uint32_t all = places(share);
-  if (all == 0) return 0;
+  std::uint32_t applied = 0;
   for (std::uint32_t looked = 0; looked < looks && most > 0; looked += mine.total) {
     const std::uint32_t place = (start + looked + mine.index) % all;
-    bool ready = looked + mine.index < looks && looks_ready(share, place);
-    for (; most > 0 && crew.any(ready); --most) {
-      const std::uint32_t next = crew.of_first(ready, place);
-      applied += next < channels
-                     ? apply_channel(share, handlers, crew, mine, next % share.links, next / share.links)
-                     : apply_chunk(share, handlers, crew, mine, next - channels);
-      if (place == next) ready = false;
+    const bool ready = looked + mine.index < looks && looks_ready(share, place);
+    const Position rank = crew.position_among(ready);
+    if (rank.total == 0) continue;
+    const bool chosen = ready && (rank.index + salt) % rank.total < most;
+    const std::uint32_t link = place / Mailbox::kSlots, slot = place % Mailbox::kSlots;
+    const bool is_frame = link >= share.links;
+    std::uint64_t turn = 0;
+    bool took = chosen && !is_frame && share.from[link].try_take(slot, turn, [&](std::uint32_t command) {
+      return can_apply(handlers, command);
+    });
+    for (; crew.any(took); --most) {
+      const std::uint32_t next = crew.of_first(took, place);
+      const std::uint32_t count = apply_slot(share, handlers, crew, mine, next / Mailbox::kSlots,
+                                             next % Mailbox::kSlots);
+      applied += count;
+      if (took && place == next) {
+        share.from[link].release(slot, turn);
+        counter(share.totals->applied_from[link]).fetch_add_acq_rel(count);
+        counter(share.totals->applied).fetch_add_relaxed(count);
+        took = false;
+      }
+    }
+    for (bool waits = chosen && is_frame; most > 0 && crew.any(waits); --most) {
+      const std::uint32_t next = crew.of_first(waits, slot);
+      applied += apply_chunk(share, handlers, crew, mine, next);
+      if (slot == next) waits = false;
     }
   }
   return applied;

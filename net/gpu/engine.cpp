@@ -116,7 +116,7 @@ class Engine final : public DeviceEngine {
     mine.process = static_cast<std::uint64_t>(getpid());
     mine.device = static_cast<std::uint64_t>(device_);
     if (settings_.heap_on_device) {
-      inbox_ = DeviceMemory((Ring::kBytes + Ring::kEmptiesBytes) * slots_in_inbox(), "the inbox");
+      inbox_ = DeviceMemory(kMailboxBytes * mailboxes(), "the inbox");
       mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
       mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
       (void)ESKER_GPU(GetLastError)();
@@ -139,36 +139,28 @@ class Engine final : public DeviceEngine {
     std::uint32_t links = 0;
     if (inbox_) {
       const Offer mine = offer_of(settings_.pe);
-      tails_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
-      heads_ = DeviceMemory(kMaxLinks * kChannels * sizeof(PackageQueue::Counter), "counters");
       for (std::uint32_t pe = 0; use_peers && pe < offers.size() && links + 1 < kMaxLinks; ++pe) {
         if (pe == settings_.pe || settings_.projecting) continue;
         const Offer peer = offer_of(pe);
-        // Decided alike at both ends: rings stand in the order of PEs.
+        // Decided alike at both ends: parts of inboxes stand in the order of PEs.
         if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
-        if (index_on_host(offers, pe) >= slots_in_inbox() ||
-            index_on_host(offers, settings_.pe) >= slots_in_inbox()) {
+        if (index_on_host(offers, pe) >= mailboxes() ||
+            index_on_host(offers, settings_.pe) >= mailboxes()) {
           continue;
         }
         std::byte* const inbox = open_inbox(mine, peer, pe);
         share_.pe_of[links] = pe;
-        // In each inbox the place of the other PE: the ring that it writes, and the words in which it says
-        // that slots of the ring towards it are empty.
         const std::uint32_t mine_there = index_on_host(offers, settings_.pe);
         const std::uint32_t its_here = index_on_host(offers, pe);
         std::byte* const own = inbox_.as<std::byte>();
-        share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels,
-                            inbox + Ring::kBytes * mine_there, empties_in(own, its_here)};
-        share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels,
-                              own + Ring::kBytes * its_here, empties_in(inbox, mine_there)};
+        share_.to[links] = mailbox(inbox, mine_there, own, its_here);
+        share_.from[links] = mailbox(own, its_here, inbox, mine_there);
         bins[pe] = static_cast<std::uint8_t>(links);
         ++links;
       }
-      std::byte* const own = inbox_.as<std::byte>() + Ring::kBytes * kMaxLinks;
       share_.pe_of[links] = settings_.pe;
-      SystemAtomic<std::uint64_t>* const empties = empties_in(inbox_.as<std::byte>(), kMaxLinks);
-      share_.to[links] = {tails_.as<PackageQueue::Counter>() + links * kChannels, own, empties};
-      share_.from[links] = {heads_.as<PackageQueue::Counter>() + links * kChannels, own, empties};
+      std::byte* const own = inbox_.as<std::byte>();
+      share_.to[links] = share_.from[links] = mailbox(own, kMaxLinks, own, kMaxLinks);
       share_.self_link = links;
       share_.links = links + 1;
     }
@@ -447,11 +439,17 @@ class Engine final : public DeviceEngine {
     wait_for_user_stream("copying what lanes share");
   }
 
-  /// One for each PE of the host that may be a link, by its number there, and the last for this PE itself.
-  static std::uint32_t slots_in_inbox() { return kMaxLinks + 1; }
-  static SystemAtomic<std::uint64_t>* empties_in(std::byte* inbox, std::uint32_t slot) {
-    return reinterpret_cast<SystemAtomic<std::uint64_t>*>(inbox + Ring::kBytes * slots_in_inbox() +
-                                                          Ring::kEmptiesBytes * slot);
+  /// An inbox has a part for each PE of the host that may be a link, by its number there, and the last for this
+  /// PE itself: what the other PE writes, the words in which it says so, and the words in which it says that
+  /// slots of the mailbox towards it are empty.
+  static constexpr std::size_t kMailboxBytes = Mailbox::kStorageBytes + 2 * Mailbox::kTurnBytes;
+  static std::uint32_t mailboxes() { return kMaxLinks + 1; }
+  /// The mailbox in part `part` of the receiver's inbox, whose sender has the part `back` for the receiver.
+  static Mailbox mailbox(std::byte* receiver, std::uint32_t part, std::byte* sender, std::uint32_t back) {
+    std::byte* const storage = receiver + part * kMailboxBytes;
+    std::byte* const empties = sender + back * kMailboxBytes + Mailbox::kStorageBytes + Mailbox::kTurnBytes;
+    return {storage, reinterpret_cast<Mailbox::Turn*>(empties),
+            reinterpret_cast<Mailbox::Turn*>(storage + Mailbox::kStorageBytes)};
   }
   static std::uint32_t index_on_host(const std::vector<InboxOffer>& offers, std::uint32_t pe) {
     Offer mine;
@@ -625,7 +623,7 @@ class Engine final : public DeviceEngine {
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
   PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
-  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, tails_, heads_,
+  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_,
       turns_;
   DeviceMemory handler_slots_, handler_counters_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes

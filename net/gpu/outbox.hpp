@@ -66,7 +66,11 @@ struct OutboxState {
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's rings empty them.
 class GroupOutbox {
  public:
-  ESKER_HD explicit GroupOutbox(std::uint64_t group) : group_{static_cast<std::uint32_t>(group)} {}
+  ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
+  /// What to construct a lane's outbox from.
+  ESKER_HD static std::uint32_t salt_of(const GroupLane& lane) {
+    return static_cast<std::uint32_t>(lane.group_id() * kMaxWaves) + GroupLane::wave_of(lane.lane());
+  }
 
   /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
   ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share) {
@@ -78,7 +82,7 @@ class GroupOutbox {
       const std::uint32_t blocks =
           wanted < 8 ? 8 : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks : wanted;
       const std::uint32_t words = kPoolWords / blocks / 16 * 16;
-      state.block_words = words < kStageWords ? words : kStageWords;
+      state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
       for (auto& bin : state.bins) bin.store_relaxed(kFull);
     }
@@ -113,7 +117,7 @@ class GroupOutbox {
 
   ESKER_HD void finish(std::uint32_t group_lanes) {
     count_local();
-    leave(group_, group_lanes);
+    leave(salt_, group_lanes);
   }
 
  private:
@@ -124,7 +128,7 @@ class GroupOutbox {
   static constexpr std::uint32_t kFull = 1u << 13;      // lanes that come too late subtract from it
   static constexpr std::uint32_t kOpening = 1u << 12;   // the same while a lane opens a block
   static constexpr std::uint64_t kStray = ~std::uint64_t{0} >> 1;  // in place of word 0; no message's
-  static_assert(kStageWords + kFull < 1u << 16);
+  static_assert(Mailbox::kPayloadWords + kFull < 1u << 16);
 
   ESKER_HD static OutboxState& state_here() { return GroupLane::scratch_of<OutboxState>(); }
   ESKER_HD static std::uint32_t left_of(std::uint32_t bin) { return bin & 0xffff; }
@@ -143,7 +147,7 @@ class GroupOutbox {
   }
 
   /// Takes the columns that were `seen` left. Returns the duty if the others are done.
-  ESKER_NOINLINE ESKER_HD static std::uint32_t close(std::uint32_t b, std::uint32_t seen) {
+  ESKER_HD static std::uint32_t close(std::uint32_t b, std::uint32_t seen) {
     OutboxState& state = state_here();
     if (!state.bins[b].compare_exchange_acq_rel(seen, (seen & ~0xffffu) | kFull)) return kNone;
     Block& block = state.blocks[block_of(seen)];
@@ -152,7 +156,7 @@ class GroupOutbox {
   }
 
   /// Opens a block if one is free.
-  ESKER_NOINLINE ESKER_HD static void try_open(std::uint32_t b, std::uint32_t seen, std::uint32_t command,
+  ESKER_HD static void try_open(std::uint32_t b, std::uint32_t seen, std::uint32_t command,
                                                std::uint32_t width) {
     OutboxState& state = state_here();
     std::uint32_t free = state.free.load_relaxed();
@@ -180,74 +184,100 @@ class GroupOutbox {
     state.bins[b].store_release(((opening >> 22) + 1) << 22 | index << 16 | (kFull + columns));  // [open]
   }
 
-  /// It took a column of a later opening than it had looked at: that may be for another command.
-  ESKER_NOINLINE ESKER_HD static bool is_stray(std::uint32_t b, std::uint32_t took, std::uint32_t command) {
-    OutboxState& state = state_here();
-    (void)state.bins[b].load_acquire();  // [open]
-    return state.blocks[block_of(took)].command != command;
-  }
-
-  /// Writes the message if there is a column. Returns the duty that this lane has come to have; `left` is
-  /// lowered if the message is in a block.
+  /// Writes the message, or that there is none, into the column that `took` stands for. Returns the duty that
+  /// this lane has come to have.
   template <class Width>
-  ESKER_HD static std::uint32_t try_write(std::uint32_t b, std::uint32_t command, Width width,
-                                          const std::uint64_t* words, bool& left) {
-    OutboxState& state = state_here();
-    const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
-    if (left_of(seen) <= kFull) {
-      try_open(b, seen, command, width);
-      return kNone;
-    }
-    if (state.blocks[block_of(seen)].command != command) return close(b, seen);
-    const std::uint32_t took = state.bins[b].fetch_add_relaxed(~0u);
-    if (left_of(took) <= kFull) return kNone;
-    const bool stray = is_another_opening(took, seen) && is_stray(b, took, command);
-    const std::uint32_t index = block_of(took), column = left_of(took) - kFull - 1;
+  ESKER_HD static std::uint32_t write(OutboxState& state, std::uint32_t took, Width width,
+                                      const std::uint64_t* words, bool stray) {
+    const std::uint32_t index = block_of(took);
     Block& block = state.blocks[index];
     const std::uint32_t columns = block.columns;
-    std::uint64_t* const at = words_of(state, index) + column;
-    if (!stray) {
-      at[0] = words[0];
-      for (std::uint32_t r = 1; r < width; ++r) at[r * columns] = words[r];
-      left = false;
-    } else {
-      at[0] = kStray;
-      block.strays.fetch_add_relaxed(1);
-    }
+    std::uint64_t* const at = words_of(state, index) + (left_of(took) - kFull - 1);
+    at[0] = stray ? kStray : words[0];
+    for (std::uint32_t r = 1; r < width; ++r) at[r * columns] = words[r];
     return settle(block, columns, 1, index);
+  }
+
+  /// What one try of a lane came to.
+  struct Try {
+    bool left;           // it still has its message
+    std::uint32_t duty;  // or kNone
+    std::uint32_t took;  // not 0: it has a column of a later opening than it had looked at
+  };
+  /// The try that mostly succeeds: a column of an open block for this command.
+  template <class Width>
+  ESKER_HD static Try try_write(OutboxState& state, std::uint32_t b, std::uint32_t command, Width width,
+                                const std::uint64_t* words) {
+    const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
+    if (left_of(seen) <= kFull || state.blocks[block_of(seen)].command != command) return {true, kNone, 0};
+    const std::uint32_t took = state.bins[b].fetch_add_relaxed(~0u);
+    if (left_of(took) <= kFull) return {true, kNone, 0};
+    if (is_another_opening(took, seen)) return {true, kNone, took};
+    return {false, write(state, took, width, words, false), 0};
   }
 
   template <class Width>
   ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width, const std::uint64_t* words) const {
     const Crew crew = GroupLane::coalesced();
-    bool left = bin != kNoBin;
+    Try done{false, kNone, 0};
+    if (bin != kNoBin) done = try_write(state_here(), bin, command, width, words);
+    if (!crew.any(done.left || done.duty != kNone)) [[likely]]
+      return false;
+    if constexpr (requires { Width::value; }) {
+      std::uint64_t copy[Width::value];  // where nobody asks for its address, a message stays in registers
+      for (std::uint32_t r = 0; r < width; ++r) copy[r] = words[r];
+      return send_slowly(salt_, crew, bin, command, width, copy, done);
+    } else {
+      return send_slowly(salt_, crew, bin, command, width, words, done);
+    }
+  }
+
+  /// The rest of it, if a lane of the crew has not got a column, or has a duty.
+  ESKER_NOINLINE ESKER_HD static bool send_slowly(std::uint32_t salt, Crew crew, std::uint32_t b,
+                                                  std::uint32_t command, std::uint32_t width,
+                                                  const std::uint64_t* words, Try done) {
+    OutboxState& state = state_here();
     bool delivered = false;
     for (std::uint32_t looks = 0;;) {
-      std::uint32_t duty = kNone;
-      if (left) duty = try_write(bin, command, width, words, left);
-      if (!crew.any(left || duty != kNone)) return delivered;
-      if (crew.any(duty != kNone)) {
-        do_duties(group_, crew, bin, duty);
+      if (done.took != 0) {
+        (void)state.bins[b].load_acquire();  // [open]
+        Block& block = state.blocks[block_of(done.took)];
+        const bool stray = block.command != command;
+        if (stray) block.strays.fetch_add_relaxed(1);
+        done = {stray, write(state, done.took, stray ? 1 : width, words, stray), 0};
+      }
+      if (!crew.any(done.left || done.duty != kNone)) return delivered;
+      if (crew.any(done.duty != kNone)) {
+        do_duties(salt, crew, b, done.duty);
+        done.duty = kNone;
         delivered = true;
       } else if (looks < 2) {
         ++looks;
       } else {
-        looks = wait_step(group_, crew, looks);
+        looks = wait_step(salt, crew, looks);
       }
+      if (!done.left) continue;
+      const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
+      if (left_of(seen) <= kFull) {
+        try_open(b, seen, command, width);
+      } else if (state.blocks[block_of(seen)].command != command) {
+        done.duty = close(b, seen);
+      }
+      if (done.duty == kNone) done = try_write(state, b, command, width, words);
     }
   }
 
   /// The duties of those lanes of the crew that have one, one after the other.
-  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t group, Crew crew, std::uint32_t bin,
+  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t salt, Crew crew, std::uint32_t bin,
                                                 std::uint32_t duty) {
     while (crew.any(duty != kNone)) {
       const std::uint32_t next = crew.of_first(duty != kNone, duty);
-      do_duty(group, crew, crew.of_first(duty != kNone, bin), next);
+      do_duty(salt, crew, crew.of_first(duty != kNone, bin), next);
       if (duty == next) duty = kNone;
     }
   }
 
-  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t group, Crew crew, std::uint32_t bin,
+  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, Crew crew, std::uint32_t bin,
                                               std::uint32_t index) {
     const DeviceShare& share = share_here();
     OutboxState& state = state_here();
@@ -263,31 +293,36 @@ class GroupOutbox {
       if (leads) (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
       return;
     }
-    const bool to_host = bin == share.links;
-    const std::uint32_t channel = group % kChannels;
-    PackageQueue queue = to_host ? share.host_queue : share.to[bin].channel(channel);
-    const std::uint64_t ticket = crew.of_leader(leads ? queue.reserve() : std::uint64_t{0});
-    for (std::uint32_t looks = 0;;) {
-      const bool empty = leads && queue.was_empty(ticket);  // [reuse]
-      if (crew.any(empty)) break;
-      looks = wait_step(group, crew, looks);
-    }
-    crew.sync();
     const std::uint64_t* const words = words_of(state, index) + first;
-    if (strays == 0) {
-      for (std::uint32_t r = 0; r < width; ++r) {
-        std::uint64_t* const row = queue.row(ticket, width, r);
-#pragma unroll 4
-        for (std::uint32_t c = mine.index; c < count; c += mine.total) row[c] = words[r * columns + c];
+    if (bin == share.links) {
+      PackageQueue queue = share.host_queue;
+      const std::uint64_t ticket = crew.of_leader(leads ? queue.reserve() : std::uint64_t{0});
+      for (std::uint32_t looks = 0; !crew.any(leads && queue.was_empty(ticket));)  // [reuse]
+        looks = wait_step(salt, crew, looks);
+      crew.sync();
+      count = copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
+      if (leads) {
+        (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+        queue.publish(ticket, command, width, count);
       }
     } else {
-      count = copy_without_strays(crew, mine, queue, ticket, block, words, count);
-    }
-    crew.sync();
-    if (leads) {
-      // The block is free before its messages have crossed the link.
-      (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
-      if (!to_host) {
+      const Mailbox& box = share.to[bin];
+      std::uint64_t turn = 0;
+      bool claimed = false;
+      std::uint32_t slot = 0;
+      for (std::uint32_t looks = 0;;) {
+        slot = ((salt + looks) * mine.total + mine.index) % Mailbox::kSlots;
+        const bool empty = box.looks_empty(slot);
+        const Position rank = crew.position_among(empty);
+        claimed = empty && rank.index == salt % rank.total && box.try_claim(slot, turn);
+        if (crew.any(claimed)) break;
+        looks = rank.total > 0 ? looks + 1 : wait_step(salt, crew, looks);
+      }
+      slot = crew.of_first(claimed, slot);
+      crew.sync();
+      count = copy(crew, mine, block, words, count, strays, box.payload(slot), Mailbox::columns(width));
+      if (claimed) {
+        (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
         // Before the messages can be applied: a PE that counts them as applied would count them as sent.
         counter(share.totals->sent).fetch_add_relaxed(count);
         if (bin == share.self_link) {
@@ -297,39 +332,43 @@ class GroupOutbox {
           counter(share.totals->bytes).fetch_add_relaxed(8 * count * width);
           counter(share.totals->packages).fetch_add_relaxed(1);
         }
+        box.publish(slot, turn, {command, width, count});
       }
-      queue.publish(ticket, command, width, count);
     }
     crew.sync();
     // About as much again as was sent, so arrivals keep pace with departures wherever all PEs send.
-    if (to_host) {
-      const auto frame = static_cast<std::uint32_t>((group + ticket) % kFrames);
-      apply_some(share, NoHandler{}, crew, mine, share.links * kChannels + frame,
-                 share.frames == nullptr ? 0 : 1, 1);
-    } else if (bin != share.self_link) {
-      apply_some(share, NoHandler{}, crew, mine, channel * share.links + bin, 1, 1);
-    }
+    (void)apply_near(salt, crew, index);
   }
 
-  /// Returns the messages that there are.
-  ESKER_NOINLINE ESKER_HD static std::uint32_t copy_without_strays(Crew crew, Position mine, PackageQueue queue,
-                                                                   std::uint64_t ticket, const Block& block,
-                                                                   const std::uint64_t* words,
-                                                                   std::uint32_t columns) {
-    std::uint32_t kept = 0;
-    for (std::uint32_t at = 0; at < columns; at += mine.total) {
-      const std::uint32_t c = at + mine.index;
-      const bool keeps = c < columns && words[c] != kStray;
-      const Position place = crew.position_among(keeps);
-      for (std::uint32_t r = 0; keeps && r < block.width; ++r)
-        queue.row(ticket, block.width, r)[kept + place.index] = words[r * block.columns + c];
-      kept += place.total;
+  /// Copies the block's messages; returns how many there are. Word r of message i goes to at[r * stride + i].
+  ESKER_HD static std::uint32_t copy(const Crew& crew, const Position& mine, const Block& block,
+                                     const std::uint64_t* words, std::uint32_t count, std::uint32_t strays,
+                                     std::uint64_t* at, std::uint32_t stride) {
+    const std::uint32_t width = block.width, columns = block.columns;
+    if (strays != 0) {
+      std::uint32_t kept = 0;
+      for (std::uint32_t from = 0; from < count; from += mine.total) {
+        const std::uint32_t c = from + mine.index;
+        const bool keeps = c < count && words[c] != kStray;
+        const Position place = crew.position_among(keeps);
+        for (std::uint32_t r = 0; keeps && r < width; ++r)
+          at[r * stride + kept + place.index] = words[r * columns + c];
+        kept += place.total;
+      }
+      count = kept;
+    } else {
+      for (std::uint32_t r = 0; r < width; ++r) {
+#pragma unroll 4
+        for (std::uint32_t c = mine.index; c < count; c += mine.total)
+          at[r * stride + c] = words[r * columns + c];
+      }
     }
-    return kept;
+    crew.sync();
+    return count;
   }
 
   /// The lane sends no more.
-  ESKER_NOINLINE ESKER_HD static void leave(std::uint32_t group, std::uint32_t group_lanes) {
+  ESKER_NOINLINE ESKER_HD static void leave(std::uint32_t salt, std::uint32_t group_lanes) {
     OutboxState& state = state_here();
     const Crew crew = GroupLane::coalesced();
     const Position mine = crew.position_among(true);
@@ -344,7 +383,7 @@ class GroupOutbox {
       std::uint32_t duty = kNone;
       const std::uint32_t seen = state.bins[bin].load_acquire();
       if (last && left_of(seen) > kFull) duty = close(bin, seen);
-      do_duties(group, crew, bin, duty);
+      do_duties(salt, crew, bin, duty);
     }
     const std::uint64_t local = state.local;
     if (last && local > 0) {
@@ -355,21 +394,25 @@ class GroupOutbox {
     }
   }
 
-  /// One step of waiting for room, in the ring or in the pool: applies what has arrived; when there is
-  /// nothing, gives way. Takes and returns how often there was nothing.
-  ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t group, Crew crew, std::uint32_t looks) {
+  /// Applies a package or chunk of a frame, if it finds one among as many places as the crew has lanes.
+  ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks) {
     const DeviceShare& share = share_here();
-    const Position mine = crew.position_among(true);
-    const std::uint32_t all = share.has_network ? places(share) : share.links * kChannels;
-    const std::uint32_t at_once = mine.total < 8 ? 8 : mine.total;
-    const std::uint32_t start = (group + at_once * looks) % (all == 0 ? 1 : all);
-    if (apply_some(share, NoHandler{}, crew, mine, start, all < at_once ? all : at_once, 1) > 0) return looks;
+    const std::uint32_t all = places(share), at_once = crew.size() < 8 ? 8 : crew.size();
+    if (all == 0) return 0;
+    return apply_some(share, NoHandler{}, crew, salt, (salt + looks) * at_once % all,
+                      all < at_once ? all : at_once, 1);
+  }
+
+  /// One step of waiting for room, in a mailbox, the host's queue or the pool: applies what has arrived; when
+  /// there is nothing, gives way. Takes and returns how often there was nothing.
+  ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t salt, Crew crew, std::uint32_t looks) {
+    if (apply_near(salt, crew, looks) > 0) return looks;
     GroupLane::yield();
-    if (++looks % kLooksUntilStarving == 0 && mine.index == 0) share.host->starving.store_relaxed(1);
+    if (++looks % kLooksUntilStarving == 0) share_here().host->starving.store_relaxed(1);
     return looks;
   }
 
-  std::uint32_t group_;      // for the channel that it takes
+  std::uint32_t salt_;       // another one in each wave: waves look for slots in different places
   std::uint32_t local_ = 0;  // messages that this lane has applied here itself
 };
 

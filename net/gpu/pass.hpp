@@ -37,20 +37,21 @@ struct Pass {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
     GroupOutbox::begin(lane, share);
-    auto crew = lane.wave();
+    const std::uint32_t salt = GroupOutbox::salt_of(lane);
+    const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
     const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
     const std::uint32_t looks = (places(share) + waves - 1) / waves;
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, handlers, crew, mine, wave * looks, looks, looks);
-      now += send_on(lane.group_id());
+      std::uint64_t now = apply_some(share, handlers, crew, salt, wave * looks, looks, looks);
+      now += send_on(salt);
       crew.sync();
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
     }
-    GroupOutbox(lane.group_id()).finish(lane.group_lanes());
+    GroupOutbox(salt).finish(lane.group_lanes());
     if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
     lane.group().sync();
     if (lane.lane() != 0) return;

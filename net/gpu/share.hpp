@@ -1,4 +1,4 @@
-// What lanes on a GPU, the host and the peers' GPUs share: rings between PEs, frames from the network,
+// What lanes on a GPU, the host and the peers' GPUs share: mailboxes between PEs, frames from the network,
 // counters, and the words in which a lane tells the host that something is wrong.
 #pragma once
 
@@ -11,37 +11,17 @@
 #include <esker/aggregator/command.hpp>
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/net/gpu/mailbox.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
 
 namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxLinks = 16;     // PEs whose GPUs this one reaches, itself excluded
-inline constexpr std::uint32_t kStageWords = 512;  // of a package between PEs
-inline constexpr std::uint32_t kChannels = 128;  // queues a pair of PEs: waves of different groups meet less
-inline constexpr std::uint32_t kChannelSlots = 16;  // of kStageWords words each
 inline constexpr std::uint32_t kFrames = 64;         // frames of the network that are on the device at a time
 inline constexpr std::uint32_t kHandlerSlots = 1u
                                                << 18;  // messages that handlers have sent and nobody sent on
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
-
-/// Packages from one PE to another: channels whose slots stand with the receiver. The sender's view has
-/// the tails, the receiver's the heads, each in its own memory, so no atomic crosses the link.
-struct Ring {
-  PackageQueue::Counter* counters = nullptr;
-  std::byte* storage = nullptr;
-  SystemAtomic<std::uint64_t>* empties = nullptr;  // in the sender's memory
-
-  static constexpr std::uint32_t kPayloadBytes = kStageWords * 8;
-  static constexpr std::size_t kChannelBytes = PackageQueue::storage_bytes(kChannelSlots, kPayloadBytes);
-  static constexpr std::size_t kBytes = kChannels * kChannelBytes;
-  static constexpr std::size_t kEmptiesBytes = kChannels * kChannelSlots * sizeof(std::uint64_t);
-
-  ESKER_HD PackageQueue channel(std::uint32_t c) const {
-    return PackageQueue(counters + c, counters + c, storage + c * kChannelBytes, empties + c * kChannelSlots,
-                        kChannelSlots, kPayloadBytes);
-  }
-};
 
 /// A part of a run of a frame, that one crew applies: word r of message i is
 /// words[r * stride + i] from byte `at` of the frame on.
@@ -146,8 +126,8 @@ struct DeviceShare {
   const std::uint8_t* bin_of;
   PackageQueue host_queue;
   std::uint32_t pe_of[kMaxLinks];
-  Ring to[kMaxLinks];
-  Ring from[kMaxLinks];
+  Mailbox to[kMaxLinks];
+  Mailbox from[kMaxLinks];
   FrameTurn* frame_turns;
   const std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;

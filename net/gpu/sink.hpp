@@ -28,12 +28,11 @@ class DeviceSink {
   template <class AnyLane>
   ESKER_HD void pause(AnyLane& lane) {
     if constexpr (requires { lane.coalesced(); }) {
-      auto crew = lane.coalesced();
-      const Position mine = crew.position_among(true);
-      const std::uint32_t start =
-          crew.of_leader(static_cast<std::uint32_t>(lane.group_id()) + 7 * looks_);
-      ++looks_;
-      if (apply_some(*share_, NoHandler{}, crew, mine, start, mine.total, 1) > 0) return;
+      const auto crew = lane.coalesced();
+      const std::uint32_t all = places(*share_);
+      const std::uint32_t salt = crew.of_leader(GroupOutbox::salt_of(lane) + looks_++);
+      if (all > 0 && apply_some(*share_, NoHandler{}, crew, salt, salt * crew.size() % all, crew.size(), 1) > 0)
+        return;
     }
     lane.yield();
   }

@@ -1,0 +1,96 @@
+// Packages from one PE's GPU to another's, written and applied by lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+
+namespace esker::gpu {
+
+/// Slots that stand with the receiver, used in no order: whoever sends takes any that is empty, whoever
+/// applies any that is full, so thousands of waves hardly meet and none waits for a particular one.
+///
+/// Protocol. Each slot has two turn words, the sender's in the sender's memory and the receiver's in the
+/// receiver's, so that no atomic crosses the link, and looking costs no round trip over it. Both only grow.
+///     sender's    even: empty; odd: claimed, and on its way, full, or being applied
+///     receiver's  odd: full; even: nothing there, or being applied
+/// try_claim() makes the sender's word v odd, publish() stores that into the receiver's, try_take() makes
+/// this one even again, and release() stores that into the sender's.
+///
+/// Ordering.
+///   [fill]   writes before publish()  happen before  reads after try_take()
+///   [reuse]  reads before release()   happen before  writes after try_claim()
+///
+/// Progress. No call waits.
+class Mailbox {
+ public:
+  static constexpr std::uint32_t kSlots = 2048;
+  static constexpr std::uint32_t kPayloadWords = 512;
+  static constexpr std::size_t kSlotBytes = kLineBytes + kPayloadWords * 8;
+  static constexpr std::size_t kStorageBytes = kSlots * kSlotBytes;
+  static constexpr std::size_t kTurnBytes = kSlots * sizeof(std::uint64_t);
+  using Turn = SystemAtomic<std::uint64_t>;
+
+  struct Header {
+    std::uint32_t command;  // one for all messages of the package
+    std::uint32_t words;    // 8-byte words a message
+    std::uint32_t count;    // messages
+  };
+
+  Mailbox() = default;
+  /// All zeroed; `storage` aligned to kLineBytes.
+  Mailbox(std::byte* storage, Turn* senders, Turn* receivers)
+      : storage_{storage}, senders_{senders}, receivers_{receivers} {}
+
+  /// Messages of `words` words that a package holds. Word r of message i is row(slot, 0)[r * columns + i].
+  ESKER_HD static constexpr std::uint32_t columns(std::uint32_t words) { return kPayloadWords / words; }
+  ESKER_HD std::uint64_t* payload(std::uint32_t slot) const {
+    return reinterpret_cast<std::uint64_t*>(storage_ + slot * kSlotBytes + kLineBytes);
+  }
+
+  // Sender.
+
+  /// Whether it is worth asking.
+  ESKER_HD bool looks_empty(std::uint32_t slot) const { return senders_[slot].load_relaxed() % 2 == 0; }
+  /// On success the slot is this lane's to fill, and `turn` is for publish().
+  ESKER_HD bool try_claim(std::uint32_t slot, std::uint64_t& turn) const {
+    std::uint64_t seen = senders_[slot].load_relaxed();
+    turn = seen + 1;
+    return seen % 2 == 0 && senders_[slot].compare_exchange_acquire(seen, turn);  // [reuse]
+  }
+  /// Every lane's writes are ordered before the call.
+  ESKER_HD void publish(std::uint32_t slot, std::uint64_t turn, const Header& header) const {
+    *header_of(slot) = header;
+    receivers_[slot].store_release(turn);  // [fill]
+  }
+
+  // Receiver.
+
+  ESKER_HD bool looks_full(std::uint32_t slot) const { return receivers_[slot].load_relaxed() % 2 == 1; }
+  /// On success this lane may read the slot, and `turn` is for release(). `suits(command)` says whether
+  /// the package is for it.
+  template <class Suits>
+  ESKER_HD bool try_take(std::uint32_t slot, std::uint64_t& turn, const Suits& suits) const {
+    std::uint64_t seen = receivers_[slot].load_acquire();  // [fill]
+    turn = seen + 1;
+    return seen % 2 == 1 && suits(header_of(slot)->command) &&
+           receivers_[slot].compare_exchange_relaxed(seen, turn);
+  }
+  ESKER_HD const Header& header(std::uint32_t slot) const { return *header_of(slot); }
+  ESKER_HD void release(std::uint32_t slot, std::uint64_t turn) const {
+    senders_[slot].store_release(turn);  // [reuse]
+  }
+
+ private:
+  ESKER_HD Header* header_of(std::uint32_t slot) const {
+    return reinterpret_cast<Header*>(storage_ + slot * kSlotBytes);
+  }
+
+  std::byte* storage_ = nullptr;
+  Turn* senders_ = nullptr;
+  Turn* receivers_ = nullptr;
+};
+
+}  // namespace esker::gpu
