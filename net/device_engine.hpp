@@ -81,6 +81,8 @@ class DeviceEngine {
 
   // The network's owner.
 
+  /// A pass or a frame is: its end is worth looking for often.
+  virtual bool is_under_way() const = 0;
   /// Whether a kernel is still running on stream(). Throws if one has failed.
   virtual bool was_running() = 0;
   /// Takes a frame to the device, where it is applied: job.left becomes 0 at a later step(). False: not now.

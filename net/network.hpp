@@ -117,6 +117,12 @@ class Network final : public BufferSink {
   const StageCounters& stages() const { return stages_; }
   /// Messages under the look-ahead bound that have left this PE's hands: applied here, or taken there.
   std::uint64_t departed() const { return departed_.load(std::memory_order_acquire); }
+  /// For the owner, when nothing moves. A GPU rings no bell, and a call may be waiting for it.
+  std::chrono::microseconds longest_nap() const {
+    if (device_ == nullptr) return std::chrono::microseconds::max();
+    return active_ != nullptr || device_->is_under_way() ? std::chrono::microseconds{20}
+                                                          : std::chrono::microseconds::max();
+  }
   /// What the owner is busy with in the user's call, for reports.
   std::string was_waiting_for() const;
   /// Name of a handler that runs just now; empty: none.

@@ -57,9 +57,11 @@ class Backoff {
     nap_ = kFirstNap;
   }
 
-  /// Gives the core away for a moment. `ready` is checked once more before sleeping.
+  /// Gives the core away for a moment. `ready` is checked once more before sleeping, for `at_most` if that is
+  /// less than the nap that is due.
   template <class Ready>
-  void wait(Doorbell& bell, Ready ready) {
+  void wait(Doorbell& bell, Ready ready,
+            std::chrono::microseconds at_most = std::chrono::microseconds::max()) {
     if (idle_rounds_ < kPauses) {
       ++idle_rounds_;
       pause();
@@ -67,7 +69,7 @@ class Backoff {
       ++idle_rounds_;
       sched_yield();
     } else {
-      bell.wait(nap_, ready);
+      bell.wait(std::min(nap_, at_most), ready);
       nap_ = std::min(2 * nap_, longest_);
     }
   }

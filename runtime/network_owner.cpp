@@ -59,7 +59,8 @@ void NetworkOwner::thread_main() {
       backoff.reset();
     } else {
       backoff.wait(network_->bell(),
-                   [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); });
+                   [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); },
+                   network_->longest_nap());
     }
   }
   close(orderly_);

@@ -297,6 +297,7 @@ class Engine final : public DeviceEngine {
     return moved;
   }
 
+  bool is_under_way() const override { return pass_ended_ < passes_started_ || frames_out_ > 0; }
   bool has_handlers() const override { return handlers_known_.load(std::memory_order_relaxed) > 0; }
   std::uint64_t passes_started() const override { return passes_started_; }
   bool quiet_since(std::uint64_t passes) const override {
