@@ -127,6 +127,18 @@ class Atomic {
   mutable T value_{};
 };
 
+/// What this lane has seen and written before happens before what follows, for all who see that, on any
+/// device: for one release of several words.
+ESKER_HD inline void fence_system() {
+#if defined(ESKER_ON_CUDA)
+  cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_system);
+#elif defined(ESKER_ON_HIP)
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "");
+#else
+  std::atomic_thread_fence(std::memory_order_acq_rel);
+#endif
+}
+
 template <class T>
 using SystemAtomic = Atomic<T, Scope::kSystem>;
 template <class T>

@@ -346,8 +346,9 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const
                                              next % Mailbox::kSlots);
       applied += count;
       if (took && place == next) {
+        fence_system();
         share.from[link].release(slot, turn);
-        counter(share.totals->applied_from[link]).fetch_add_acq_rel(count);
+        counter(share.totals->applied_from[link]).fetch_add_relaxed(count);
         counter(share.totals->applied).fetch_add_relaxed(count);
         took = false;
       }

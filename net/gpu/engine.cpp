@@ -41,7 +41,8 @@ struct Offer {
   std::uint64_t device;
   std::uint64_t address;  // of the inbox, in that process
   std::uint64_t usable;
-  std::uint64_t reserved[5];
+  std::uint64_t mailboxes;  // that the inbox has: the last for the PE itself
+  std::uint64_t reserved[4];
   MemoryHandle handle;
 };
 static_assert(sizeof(MemoryHandle) == 64 && sizeof(Offer) <= sizeof(InboxOffer::words));
@@ -117,6 +118,7 @@ class Engine final : public DeviceEngine {
     mine.device = static_cast<std::uint64_t>(device_);
     if (settings_.heap_on_device) {
       inbox_ = DeviceMemory(kMailboxBytes * mailboxes(), "the inbox");
+      mine.mailboxes = mailboxes();
       mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
       mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
       (void)ESKER_GPU(GetLastError)();
@@ -144,8 +146,8 @@ class Engine final : public DeviceEngine {
         const Offer peer = offer_of(pe);
         // Decided alike at both ends: parts of inboxes stand in the order of PEs.
         if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
-        if (index_on_host(offers, pe) >= mailboxes() ||
-            index_on_host(offers, settings_.pe) >= mailboxes()) {
+        if (index_on_host(offers, pe) + 1 >= mine.mailboxes ||
+            index_on_host(offers, settings_.pe) + 1 >= peer.mailboxes) {
           continue;
         }
         std::byte* const inbox = open_inbox(mine, peer, pe);
@@ -160,7 +162,7 @@ class Engine final : public DeviceEngine {
       }
       share_.pe_of[links] = settings_.pe;
       std::byte* const own = inbox_.as<std::byte>();
-      share_.to[links] = share_.from[links] = mailbox(own, kMaxLinks, own, kMaxLinks);
+      share_.to[links] = share_.from[links] = mailbox(own, mailboxes() - 1, own, mailboxes() - 1);
       share_.self_link = links;
       share_.links = links + 1;
     }
@@ -444,7 +446,7 @@ class Engine final : public DeviceEngine {
   /// PE itself: what the other PE writes, the words in which it says so, and the words in which it says that
   /// slots of the mailbox towards it are empty.
   static constexpr std::size_t kMailboxBytes = Mailbox::kStorageBytes + 2 * Mailbox::kTurnBytes;
-  static std::uint32_t mailboxes() { return kMaxLinks + 1; }
+  std::uint32_t mailboxes() const { return std::min(settings_.pes_on_host, kMaxLinks) + 1; }
   /// The mailbox in part `part` of the receiver's inbox, whose sender has the part `back` for the receiver.
   static Mailbox mailbox(std::byte* receiver, std::uint32_t part, std::byte* sender, std::uint32_t back) {
     std::byte* const storage = receiver + part * kMailboxBytes;

@@ -79,8 +79,9 @@ class Mailbox {
            receivers_[slot].compare_exchange_relaxed(seen, turn);
   }
   ESKER_HD const Header& header(std::uint32_t slot) const { return *header_of(slot); }
+  /// Requires fence_system() since the last read of the slot.
   ESKER_HD void release(std::uint32_t slot, std::uint64_t turn) const {
-    senders_[slot].store_release(turn);  // [reuse]
+    senders_[slot].store_relaxed(turn);  // [reuse]
   }
 
  private:

@@ -336,8 +336,8 @@ class GroupOutbox {
       }
     }
     crew.sync();
-    // About as much again as was sent, so arrivals keep pace with departures wherever all PEs send.
-    (void)apply_near(salt, crew, index);
+    // Twice as much as was sent, if there is as much: where all PEs send, mailboxes stay nearly empty.
+    (void)apply_near(salt, crew, index, 2);
   }
 
   /// Copies the block's messages; returns how many there are. Word r of message i goes to at[r * stride + i].
@@ -394,19 +394,20 @@ class GroupOutbox {
     }
   }
 
-  /// Applies a package or chunk of a frame, if it finds one among as many places as the crew has lanes.
-  ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks) {
+  /// Applies up to `most` packages or chunks of frames that it finds at as many places as the crew has lanes.
+  ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks,
+                                           std::uint32_t most) {
     const DeviceShare& share = share_here();
     const std::uint32_t all = places(share), at_once = crew.size() < 8 ? 8 : crew.size();
     if (all == 0) return 0;
     return apply_some(share, NoHandler{}, crew, salt, (salt + looks) * at_once % all,
-                      all < at_once ? all : at_once, 1);
+                      all < at_once ? all : at_once, most);
   }
 
   /// One step of waiting for room, in a mailbox, the host's queue or the pool: applies what has arrived; when
   /// there is nothing, gives way. Takes and returns how often there was nothing.
   ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t salt, Crew crew, std::uint32_t looks) {
-    if (apply_near(salt, crew, looks) > 0) return looks;
+    if (apply_near(salt, crew, looks, 1) > 0) return looks;
     GroupLane::yield();
     if (++looks % kLooksUntilStarving == 0) share_here().host->starving.store_relaxed(1);
     return looks;
