@@ -35,6 +35,14 @@ class Lane {
         lane_{lane},
         group_lanes_{group_lanes} {}
 
+  /// Lane `id` of a launch.
+  ESKER_HD constexpr Lane(const LaunchShape& shape, std::uint64_t id)
+      : global_id_{id},
+        group_id_{id / shape.group_lanes},
+        lanes_{shape.lanes},
+        lane_{static_cast<std::uint32_t>(id % shape.group_lanes)},
+        group_lanes_{shape.lanes_of(group_id_)} {}
+
   ESKER_HD constexpr std::uint64_t global_id() const { return global_id_; }
   ESKER_HD constexpr std::uint64_t group_id() const { return group_id_; }
   /// Lanes in the whole launch.

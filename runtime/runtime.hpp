@@ -50,19 +50,8 @@ struct DeviceKernel {
 #if defined(ESKER_ON_GPU)
     GroupItem item(lane, context);
     if constexpr (kTakesWorkItem) {
-      const std::uint64_t stride_groups = lane.lanes() / shape.group_lanes;
-      const auto stride_lanes = static_cast<std::uint32_t>(lane.lanes() % shape.group_lanes);
-      std::uint64_t group = lane.global_id() / shape.group_lanes;
-      auto own = static_cast<std::uint32_t>(lane.global_id() % shape.group_lanes);
-      while (group * shape.group_lanes + own < shape.lanes) {
-        kernel(WorkItem(Lane(shape, group, own, shape.lanes_of(group)), item));
-        group += stride_groups;
-        own += stride_lanes;
-        if (own >= shape.group_lanes) {
-          own -= shape.group_lanes;
-          ++group;
-        }
-      }
+      for (std::uint64_t id = lane.global_id(); id < shape.lanes; id += lane.lanes())
+        kernel(WorkItem(Lane(shape, id), item));
     } else {
       kernel(item);
     }

@@ -52,19 +52,18 @@ struct Messages {
 
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t i) const { return words[r * stride + i]; }
   ESKER_HD std::uint64_t offset(std::uint32_t i) const { return word(0, i) & kOffsetMask; }
-  ESKER_HD bool is_inside(const DeviceShare& share, std::uint64_t at, std::uint32_t bytes,
-                          std::uint32_t alignment) const {
-    if (share.heap.bytes >= bytes && at <= share.heap.bytes - bytes && at % alignment == 0) [[likely]]
-      return true;
-    return may_be_inside(share, at, bytes, alignment, source);
-  }
 
+  /// Whether an operation of `bytes` may be applied there, as far as this kernel has heard.
+  ESKER_HD static bool is_inside(const HeapView& heap, std::uint64_t at, std::uint32_t bytes,
+                                 std::uint32_t alignment) {
+    return heap.bytes >= bytes && at <= heap.bytes - bytes && at % alignment == 0;
+  }
   /// A PE that has come out of allocate() earlier may send to what this kernel has not heard of yet.
   ESKER_NOINLINE ESKER_HD static bool may_be_inside(const DeviceShare& share, std::uint64_t at,
                                                     std::uint32_t bytes, std::uint32_t alignment,
                                                     std::uint32_t source) {
     const std::uint64_t end = counter(*const_cast<std::uint64_t*>(share.heap_end)).load_relaxed();
-    if (end >= bytes && at <= end - bytes && at % alignment == 0) return true;
+    if (is_inside({nullptr, end}, at, bytes, alignment)) return true;
     tell(share, {Trouble::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
     return false;
   }
@@ -75,11 +74,13 @@ struct OwnMessage {
   static constexpr bool kMany = false;
   Command command;
   const std::uint64_t* words;
-  static constexpr std::uint32_t count = 1;
+  static constexpr std::uint32_t count = 1, source = 0;
 
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t) const { return words[r]; }
   ESKER_HD std::uint64_t offset(std::uint32_t) const { return words[0] & kOffsetMask; }
-  ESKER_HD bool is_inside(const DeviceShare&, std::uint64_t, std::uint32_t, std::uint32_t) const {
+  ESKER_HD static bool is_inside(const HeapView&, std::uint64_t, std::uint32_t, std::uint32_t) { return true; }
+  ESKER_HD static bool may_be_inside(const DeviceShare&, std::uint64_t, std::uint32_t, std::uint32_t,
+                                     std::uint32_t) {
     return true;
   }
 };
@@ -101,7 +102,11 @@ ESKER_HD void update(T* at, std::uint64_t word) {
 
 template <Operation O, class T, class M>
 ESKER_HD void update_all(const DeviceShare& share, const M& m, const Position& mine) {
-  // Several loads under way before the first is used.
+  const HeapView heap = share.heap;
+  const auto apply = [&](std::uint64_t offset, std::uint64_t word) {
+    update<O>(GroupLane::in_global(reinterpret_cast<T*>(heap.base + offset)), word);
+  };
+  // Several loads are under way before the first is used.
   constexpr std::uint32_t kAtOnce = M::kMany ? 8 : 1;
   for (std::uint32_t first = mine.index; first < m.count; first += kAtOnce * mine.total) {
     std::uint64_t offsets[kAtOnce], words[kAtOnce];
@@ -112,11 +117,20 @@ ESKER_HD void update_all(const DeviceShare& share, const M& m, const Position& m
       offsets[k] = is_there ? m.offset(i) : 0;
       words[k] = is_there && O != Operation::kInc ? m.word(1, i) : 0;
     }
+    std::uint32_t rest = 0;  // a bit for each that is not inside at first sight
 #pragma unroll
     for (std::uint32_t k = 0; k < kAtOnce; ++k) {
       if (kAtOnce > 1 && first + k * mine.total >= m.count) break;
-      if (!m.is_inside(share, offsets[k], sizeof(T), sizeof(T))) continue;
-      update<O>(GroupLane::in_global(reinterpret_cast<T*>(share.heap.base + offsets[k])), words[k]);
+      if (m.is_inside(heap, offsets[k], sizeof(T), sizeof(T))) {
+        apply(offsets[k], words[k]);
+      } else {
+        rest |= 1u << k;
+      }
+    }
+    for (; rest != 0; rest &= rest - 1) {
+      const std::uint32_t i = first + GroupLane::lowest_bit(rest) * mine.total;
+      if (m.may_be_inside(share, m.offset(i), sizeof(T), sizeof(T), m.source))
+        apply(m.offset(i), O != Operation::kInc ? m.word(1, i) : 0);
     }
   }
 }
@@ -125,7 +139,8 @@ template <class M>
 ESKER_HD void put_16(const DeviceShare& share, const M& m, const Position& mine) {
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
-    if (!m.is_inside(share, offset, 16, 16)) continue;
+    if (!m.is_inside(share.heap, offset, 16, 16) && !m.may_be_inside(share, offset, 16, 16, m.source))
+      continue;
     auto* const at = GroupLane::in_global(reinterpret_cast<std::uint64_t*>(share.heap.base + offset));
     store(at, m.word(1, i));
     store(at + 1, m.word(2, i));
@@ -186,7 +201,9 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
                            const Position& mine) {
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
     const std::uint64_t offset = m.offset(i);
-    if (!m.is_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment)) continue;
+    if (!m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) &&
+        !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
+      continue;
     std::uint64_t arguments[Call::kWords];
     for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, i);
     DeviceAtomic<std::uint32_t>& lock =
@@ -234,9 +251,10 @@ ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const 
   apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
 }
 
-/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait.
-ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, const Messages& m,
-                                                   const Position& mine) {
+/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait. All
+/// by value, as everywhere that is not inlined: what has an address stands in memory, and the cache in front of
+/// it is emptied by every acquire of the processor.
+ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, Messages m, Position mine) {
   apply_built_in(share, m, mine);
 }
 
@@ -322,8 +340,8 @@ ESKER_HD inline bool looks_ready(const DeviceShare& share, std::uint32_t place) 
 ///
 /// Ordering. quiet: the updates come before applied_from grows.
 template <class Handlers, class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, const Handlers& handlers,
-                                                 const Crew& crew, std::uint32_t salt, std::uint32_t start,
+ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
+                                                 std::uint32_t salt, std::uint32_t start,
                                                  std::uint32_t looks, std::uint32_t most) {
   const Position mine = crew.position_among(true);
   const std::uint32_t all = places(share);
