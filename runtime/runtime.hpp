@@ -42,6 +42,7 @@ template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
   static constexpr std::uint32_t kGroupLanes = 256;
+  static constexpr std::uint32_t kMostGroupLanes = kTakesWorkItem ? kGroupLanes : 1024;
   DeviceContext context;
   LaunchShape shape;  // the user's
   Kernel kernel;

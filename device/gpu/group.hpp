@@ -12,10 +12,10 @@ inline constexpr std::uint32_t kMaxWaves = 32;  // 1024 lanes a group, 32 lanes 
 
 /// Lanes of one wave that run together: all of it, or those that are converged.
 ///
-/// Hardware gives: using Mask, an unsigned integer with a bit a lane; kScratchBytes, what the open packages of
-/// a group may take; lane_in_wave(); converged();
-/// ballot(members, flag); shuffle(members, word, lane); sync(members); count(mask); highest(mask).
-/// Lanes of `members` that have exited count as lowered flags; nothing reads their words.
+/// Hardware gives: using Mask, an unsigned integer with a bit a lane; kScratchBytes, what the open packages
+/// of a group may take; lane_in_wave(); converged(); ballot(members, flag); shuffle(members, word, lane);
+/// sync(members); count(mask); highest(mask). Lanes of `members` that have exited count as lowered flags;
+/// nothing reads their words.
 template <class Hardware>
 class Wave {
  public:

@@ -18,10 +18,19 @@ namespace esker::gpu {
 
 /// One group a block. Lanes that the last group does not have end before its first barrier, which does
 /// not wait for them.
-/// A group has up to 1024 lanes, so a lane has a 1024th of a processor's registers at most.
+/// A group has up to 1024 lanes, so a lane has a 1024th of a processor's registers at most; or as many lanes
+/// as Body::kMostGroupLanes says, and the processor then holds kGroupsHeld of them: more registers, fewer
+/// waves.
 template <class Body>
-__global__ void __launch_bounds__(1024, 1) run_lanes([[maybe_unused]] const LaunchShape shape,
-                                                     [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
+inline constexpr int kMostGroupLanes = [] {
+  if constexpr (requires { Body::kMostGroupLanes; }) return static_cast<int>(Body::kMostGroupLanes);
+  return 1024;
+}();
+inline constexpr int kGroupsHeld = 3;
+template <class Body>
+__global__ void __launch_bounds__(kMostGroupLanes<Body>, kMostGroupLanes<Body> == 1024 ? 1 : kGroupsHeld)
+    run_lanes([[maybe_unused]] const LaunchShape shape,
+              [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
 #if !defined(ESKER_ON_CPU)
   const std::uint64_t group = blockIdx.x;
   const std::uint32_t lane = threadIdx.x, lanes = shape.lanes_of(group);

@@ -11,9 +11,7 @@
 namespace esker::gpu {
 
 /// What a kernel can apply beside the built-in operations: nothing, or messages for one handler.
-struct NoHandler {
-  static constexpr std::uint32_t index = 0;
-};
+struct NoHandler {};
 template <class Call>
 struct OneHandler {
   std::uint32_t index;
@@ -78,7 +76,9 @@ struct OwnMessage {
 
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t) const { return words[r]; }
   ESKER_HD std::uint64_t offset(std::uint32_t) const { return words[0] & kOffsetMask; }
-  ESKER_HD static bool is_inside(const HeapView&, std::uint64_t, std::uint32_t, std::uint32_t) { return true; }
+  ESKER_HD static bool is_inside(const HeapView&, std::uint64_t, std::uint32_t, std::uint32_t) {
+    return true;
+  }
   ESKER_HD static bool may_be_inside(const DeviceShare&, std::uint64_t, std::uint32_t, std::uint32_t,
                                      std::uint32_t) {
     return true;
@@ -189,10 +189,20 @@ ESKER_HD void put_all(const DeviceShare& share, const M& m, const Position& mine
   }
 }
 
+/// For whom a package is: 0, whoever applies; else a handler's pass.
+ESKER_HD constexpr std::uint32_t kind_of(Command command) {
+  return command.operation == Operation::kActiveMessage ? command.handler + 1u : 0;
+}
+ESKER_HD constexpr std::uint32_t kind_of(NoHandler) { return 0; }
+template <class Call>
+ESKER_HD std::uint32_t kind_of(const OneHandler<Call>& handler) {
+  return handler.index + 1;
+}
+
 template <class Handlers>
 ESKER_HD bool can_apply(const Handlers& handlers, std::uint32_t command) {
-  const Command c = Command::from_word(command);
-  return c.operation != Operation::kActiveMessage || c.handler == handlers.index;
+  const std::uint32_t kind = kind_of(Command::from_word(command));
+  return kind == 0 || kind == kind_of(handlers);
 }
 
 /// Calls the handler for each message, alone with respect to the granule of its target.
@@ -251,9 +261,9 @@ ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const 
   apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
 }
 
-/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait. All
-/// by value, as everywhere that is not inlined: what has an address stands in memory, and the cache in front of
-/// it is emptied by every acquire of the processor.
+/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait.
+/// All by value, as everywhere that is not inlined: what has an address stands in memory, and the cache in
+/// front of it is emptied by every acquire of the processor.
 ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, Messages m, Position mine) {
   apply_built_in(share, m, mine);
 }
@@ -274,9 +284,8 @@ ESKER_HD std::uint32_t apply_slot(const DeviceShare& share, const Handlers& hand
   crew.sync();  // what the lane that took it acquired, the crew may read
   const Mailbox& box = share.from[link];
   const Mailbox::Header header = box.header(slot);
-  const Messages messages{
-      Command::from_word(header.command), header.words,      header.count, Mailbox::columns(header.words),
-      box.payload(slot),                  share.pe_of[link]};
+  const Messages messages{Command::from_word(header.command), header.words,      header.count,
+                          Mailbox::columns(header.words),     box.payload(slot), share.pe_of[link]};
   apply_any(share, handlers, messages, mine);
   crew.sync();
   return header.count;
@@ -341,8 +350,8 @@ ESKER_HD inline bool looks_ready(const DeviceShare& share, std::uint32_t place) 
 /// Ordering. quiet: the updates come before applied_from grows.
 template <class Handlers, class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
-                                                 std::uint32_t salt, std::uint32_t start,
-                                                 std::uint32_t looks, std::uint32_t most) {
+                                                 std::uint32_t salt, std::uint32_t start, std::uint32_t looks,
+                                                 std::uint32_t most) {
   const Position mine = crew.position_among(true);
   const std::uint32_t all = places(share);
   std::uint32_t applied = 0;
@@ -355,13 +364,11 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
     const std::uint32_t link = place / Mailbox::kSlots, slot = place % Mailbox::kSlots;
     const bool is_frame = link >= share.links;
     std::uint64_t turn = 0;
-    bool took = chosen && !is_frame && share.from[link].try_take(slot, turn, [&](std::uint32_t command) {
-      return can_apply(handlers, command);
-    });
+    bool took = chosen && !is_frame && share.from[link].try_take(slot, kind_of(handlers), turn);
     for (; crew.any(took); --most) {
       const std::uint32_t next = crew.of_first(took, place);
-      const std::uint32_t count = apply_slot(share, handlers, crew, mine, next / Mailbox::kSlots,
-                                             next % Mailbox::kSlots);
+      const std::uint32_t count =
+          apply_slot(share, handlers, crew, mine, next / Mailbox::kSlots, next % Mailbox::kSlots);
       applied += count;
       if (took && place == next) {
         fence_system();

@@ -442,9 +442,9 @@ class Engine final : public DeviceEngine {
     wait_for_user_stream("copying what lanes share");
   }
 
-  /// An inbox has a part for each PE of the host that may be a link, by its number there, and the last for this
-  /// PE itself: what the other PE writes, the words in which it says so, and the words in which it says that
-  /// slots of the mailbox towards it are empty.
+  /// An inbox has a part for each PE of the host that may be a link, by its number there, and the last for
+  /// this PE itself: what the other PE writes, the words in which it says so, and the words in which it says
+  /// that slots of the mailbox towards it are empty.
   static constexpr std::size_t kMailboxBytes = Mailbox::kStorageBytes + 2 * Mailbox::kTurnBytes;
   std::uint32_t mailboxes() const { return std::min(settings_.pes_on_host, kMaxLinks) + 1; }
   /// The mailbox in part `part` of the receiver's inbox, whose sender has the part `back` for the receiver.
@@ -626,8 +626,7 @@ class Engine final : public DeviceEngine {
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
   PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
-  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_,
-      turns_;
+  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
   DeviceMemory handler_slots_, handler_counters_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy

@@ -43,8 +43,8 @@ struct HandlerMessage {
 
 /// Takes up to one message a lane. Collective over the crew; waits for nobody. Returns how many.
 template <class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew crew, Position mine,
-                                                            HandlerMessage& message) {
+ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew crew,
+                                                            Position mine, HandlerMessage& message) {
   message.width = 0;
   PackageQueue queue = share.handler_queue;
   if (queue.slots() == 0) return 0;

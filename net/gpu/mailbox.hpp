@@ -15,7 +15,7 @@ namespace esker::gpu {
 /// Protocol. Each slot has two turn words, the sender's in the sender's memory and the receiver's in the
 /// receiver's, so that no atomic crosses the link, and looking costs no round trip over it. Both only grow.
 ///     sender's    even: empty; odd: claimed, and on its way, full, or being applied
-///     receiver's  odd: full; even: nothing there, or being applied
+///     receiver's  odd: full, and of which kind; even: nothing there, or being applied
 /// try_claim() makes the sender's word v odd, publish() stores that into the receiver's, try_take() makes
 /// this one even again, and release() stores that into the sender's.
 ///
@@ -61,21 +61,23 @@ class Mailbox {
     return seen % 2 == 0 && senders_[slot].compare_exchange_acquire(seen, turn);  // [reuse]
   }
   /// Every lane's writes are ordered before the call.
-  ESKER_HD void publish(std::uint32_t slot, std::uint64_t turn, const Header& header) const {
+  /// `kind` says for whom the package is, to who looks at it.
+  ESKER_HD void publish(std::uint32_t slot, std::uint64_t turn, std::uint32_t kind,
+                        const Header& header) const {
     *header_of(slot) = header;
-    receivers_[slot].store_release(turn);  // [fill]
+    receivers_[slot].store_release(std::uint64_t{kind} << kKindShift | turn);  // [fill]
   }
 
   // Receiver.
 
   ESKER_HD bool looks_full(std::uint32_t slot) const { return receivers_[slot].load_relaxed() % 2 == 1; }
-  /// On success this lane may read the slot, and `turn` is for release(). `suits(command)` says whether
-  /// the package is for it.
-  template <class Suits>
-  ESKER_HD bool try_take(std::uint32_t slot, std::uint64_t& turn, const Suits& suits) const {
+  /// On success this lane may read the slot, and `turn` is for release(). Takes packages of kind 0 and of one
+  /// other.
+  ESKER_HD bool try_take(std::uint32_t slot, std::uint32_t kind, std::uint64_t& turn) const {
     std::uint64_t seen = receivers_[slot].load_acquire();  // [fill]
-    turn = seen + 1;
-    return seen % 2 == 1 && suits(header_of(slot)->command) &&
+    const auto its_kind = static_cast<std::uint32_t>(seen >> kKindShift);
+    turn = (seen & ((std::uint64_t{1} << kKindShift) - 1)) + 1;
+    return seen % 2 == 1 && (its_kind == 0 || its_kind == kind) &&
            receivers_[slot].compare_exchange_relaxed(seen, turn);
   }
   ESKER_HD const Header& header(std::uint32_t slot) const { return *header_of(slot); }
@@ -85,6 +87,8 @@ class Mailbox {
   }
 
  private:
+  static constexpr std::uint32_t kKindShift = 40;  // a slot is not used 2^39 times
+
   ESKER_HD Header* header_of(std::uint32_t slot) const {
     return reinterpret_cast<Header*>(storage_ + slot * kSlotBytes);
   }

@@ -50,9 +50,9 @@ struct OutboxState {
 ///
 /// State. A bin has one open block of the pool, for one command, or none. A lane takes a column with one
 /// subtraction from the bin's word; lanes need no leader, so it costs the same in any branch. Whoever adds
-/// the last column to `done` has the duty of sending the block and giving it back. A lane that finds no column
-/// left opens a block, if one is free; a lane with another command takes all columns that are left, so that
-/// a block is opened for its own. There are more blocks than bins, so one is free or being sent.
+/// the last column to `done` has the duty of sending the block and giving it back. A lane that finds no
+/// column left opens a block, if one is free; a lane with another command takes all columns that are left, so
+/// that a block is opened for its own. There are more blocks than bins, so one is free or being sent.
 ///
 /// A block stays with its bin while a column of it is taken and not done, so who has a column may look at it.
 /// A lane that looks at a bin, and takes a column after another opening, may find another command there:
@@ -69,7 +69,9 @@ class GroupOutbox {
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
   /// What to construct a lane's outbox from.
   ESKER_HD static std::uint32_t salt_of(const GroupLane& lane) {
-    return static_cast<std::uint32_t>(lane.group_id() * kMaxWaves) + GroupLane::wave_of(lane.lane());
+    const auto wave =
+        static_cast<std::uint32_t>(lane.group_id() * kMaxWaves) + GroupLane::wave_of(lane.lane());
+    return wave * 0x9e3779b1u >> 8;  // neighbours far apart
   }
 
   /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
@@ -79,8 +81,9 @@ class GroupOutbox {
       state.used = share.links + (share.has_network ? 1 : 0);
       // Enough that some are sent while others fill, as large as that leaves.
       const std::uint32_t wanted = 4 * state.used;
-      const std::uint32_t blocks =
-          wanted < 8 ? 8 : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks : wanted;
+      const std::uint32_t blocks = wanted < 8                         ? 8
+                                   : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks
+                                                                      : wanted;
       const std::uint32_t words = kPoolWords / blocks / 16 * 16;
       state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
@@ -124,9 +127,9 @@ class GroupOutbox {
   using Crew = GroupLane::Coalesced;
   using Block = OutboxState::Block;
   using Word = GroupAtomic<std::uint32_t>;
-  static constexpr std::uint32_t kNone = ~0u;           // in place of a command, and of a duty: a block
-  static constexpr std::uint32_t kFull = 1u << 13;      // lanes that come too late subtract from it
-  static constexpr std::uint32_t kOpening = 1u << 12;   // the same while a lane opens a block
+  static constexpr std::uint32_t kNone = ~0u;          // in place of a command, and of a duty: a block
+  static constexpr std::uint32_t kFull = 1u << 13;     // lanes that come too late subtract from it
+  static constexpr std::uint32_t kOpening = 1u << 12;  // the same while a lane opens a block
   static constexpr std::uint64_t kStray = ~std::uint64_t{0} >> 1;  // in place of word 0; no message's
   static_assert(Mailbox::kPayloadWords + kFull < 1u << 16);
 
@@ -157,13 +160,14 @@ class GroupOutbox {
 
   /// Opens a block if one is free.
   ESKER_HD static void try_open(std::uint32_t b, std::uint32_t seen, std::uint32_t command,
-                                               std::uint32_t width) {
+                                std::uint32_t width) {
     OutboxState& state = state_here();
     std::uint32_t free = state.free.load_relaxed();
     const std::uint32_t opening = seen & ~0xffffu;
     if (free == 0 || left_of(seen) <= kOpening) return;
     if (!state.bins[b].compare_exchange_acquire(seen, opening | kOpening)) return;
-    while (free != 0 && !state.free.compare_exchange_acquire(free, free & (free - 1))) {}  // [sent]
+    while (free != 0 && !state.free.compare_exchange_acquire(free, free & (free - 1))) {
+    }  // [sent]
     if (free == 0) {
       state.bins[b].store_relaxed(opening | kFull);
       return;
@@ -217,7 +221,8 @@ class GroupOutbox {
   }
 
   template <class Width>
-  ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width, const std::uint64_t* words) const {
+  ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width,
+                     const std::uint64_t* words) const {
     const Crew crew = GroupLane::coalesced();
     Try done{false, kNone, 0};
     if (bin != kNoBin) done = try_write(state_here(), bin, command, width, words);
@@ -300,7 +305,8 @@ class GroupOutbox {
       for (std::uint32_t looks = 0; !crew.any(leads && queue.was_empty(ticket));)  // [reuse]
         looks = wait_step(salt, crew, looks);
       crew.sync();
-      count = copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
+      count =
+          copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
       if (leads) {
         (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
         queue.publish(ticket, command, width, count);
@@ -332,7 +338,7 @@ class GroupOutbox {
           counter(share.totals->bytes).fetch_add_relaxed(8 * count * width);
           counter(share.totals->packages).fetch_add_relaxed(1);
         }
-        box.publish(slot, turn, {command, width, count});
+        box.publish(slot, turn, kind_of(Command::from_word(command)), {command, width, count});
       }
     }
     crew.sync();

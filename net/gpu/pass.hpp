@@ -27,7 +27,7 @@ std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std
 ///           a bounded number of times: memory calls that wait for the device wait for a pass at most.
 template <class Handlers>
 struct Pass {
-  static constexpr std::uint32_t kGroupLanes = 256;
+  static constexpr std::uint32_t kGroupLanes = 256, kMostGroupLanes = kGroupLanes;
   static constexpr std::uint32_t kRounds = 32;
   const DeviceShare* share_at;
   std::uint64_t number;

@@ -17,8 +17,8 @@
 
 namespace esker::gpu {
 
-inline constexpr std::uint32_t kMaxLinks = 16;     // PEs whose GPUs this one reaches, itself excluded
-inline constexpr std::uint32_t kFrames = 64;         // frames of the network that are on the device at a time
+inline constexpr std::uint32_t kMaxLinks = 16;  // PEs whose GPUs this one reaches, itself excluded
+inline constexpr std::uint32_t kFrames = 64;    // frames of the network that are on the device at a time
 inline constexpr std::uint32_t kHandlerSlots = 1u
                                                << 18;  // messages that handlers have sent and nobody sent on
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;

@@ -9,7 +9,6 @@
 
 namespace esker::gpu {
 
-
 class DeviceSink {
  public:
   ESKER_HD explicit DeviceSink(const DeviceShare& share) : share_{&share} {}
@@ -31,7 +30,8 @@ class DeviceSink {
       const auto crew = lane.coalesced();
       const std::uint32_t all = places(*share_);
       const std::uint32_t salt = crew.of_leader(GroupOutbox::salt_of(lane) + looks_++);
-      if (all > 0 && apply_some(*share_, NoHandler{}, crew, salt, salt * crew.size() % all, crew.size(), 1) > 0)
+      if (all > 0 &&
+          apply_some(*share_, NoHandler{}, crew, salt, salt * crew.size() % all, crew.size(), 1) > 0)
         return;
     }
     lane.yield();
