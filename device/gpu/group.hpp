@@ -41,8 +41,14 @@ class Wave {
         Hardware::shuffle(members_, detail::to_word(value), Hardware::highest(members_)));
   }
   /// What the lowest lane that raised the flag hands in; one has.
-  __device__ std::uint32_t of_first(bool flag, std::uint32_t value) const {
-    return Hardware::shuffle32(members_, value, Hardware::lowest(Hardware::ballot(members_, flag)));
+  template <LaneValue T>
+  __device__ T of_first(bool flag, T value) const {
+    const std::uint32_t first = Hardware::lowest(Hardware::ballot(members_, flag));
+    if constexpr (sizeof(T) == 4 && std::is_integral_v<T>) {
+      return static_cast<T>(Hardware::shuffle32(members_, static_cast<std::uint32_t>(value), first));
+    } else {
+      return detail::from_word<T>(Hardware::shuffle(members_, detail::to_word(value), first));
+    }
   }
 
   /// Whether a lane of the view raised the flag.

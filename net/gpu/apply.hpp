@@ -199,12 +199,6 @@ ESKER_HD std::uint32_t kind_of(const OneHandler<Call>& handler) {
   return handler.index + 1;
 }
 
-template <class Handlers>
-ESKER_HD bool can_apply(const Handlers& handlers, std::uint32_t command) {
-  const std::uint32_t kind = kind_of(Command::from_word(command));
-  return kind == 0 || kind == kind_of(handlers);
-}
-
 /// Calls the handler for each message, alone with respect to the granule of its target.
 template <class Call>
 ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
@@ -261,93 +255,85 @@ ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const 
   apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
 }
 
-/// Messages of others, not inlined: every kernel that sends would carry it in each place where it may wait.
-/// All by value, as everywhere that is not inlined: what has an address stands in memory, and the cache in
-/// front of it is emptied by every acquire of the processor.
-ESKER_NOINLINE ESKER_HD inline void apply_messages(const DeviceShare& share, Messages m, Position mine) {
-  apply_built_in(share, m, mine);
+/// Places where messages arrive: the slots of each link's mailbox, then those of frames. The mailbox of this
+/// PE itself, the last, is used where there are handlers alone.
+ESKER_HD inline std::uint32_t slot_places(const DeviceShare& share) {
+  const bool has_handlers = share.handler_queue.slots() != 0;
+  return (share.links - (share.links > 0 && !has_handlers ? 1 : 0)) * Mailbox::kSlots;
 }
-
-template <class Handlers>
-ESKER_HD void apply_any(const DeviceShare& share, const Handlers& handlers, const Messages& m,
-                        const Position& mine) {
-  if constexpr (!std::is_same_v<Handlers, NoHandler>) {
-    if (m.command.operation == Operation::kActiveMessage) return call_handler(share, handlers, m, mine);
-  }
-  apply_messages(share, m, mine);
-}
-
-/// Applies the package in a slot that a lane of the crew has taken. Returns how many messages.
-template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_slot(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
-                                  const Position& mine, std::uint32_t link, std::uint32_t slot) {
-  crew.sync();  // what the lane that took it acquired, the crew may read
-  const Mailbox& box = share.from[link];
-  const Mailbox::Header header = box.header(slot);
-  const Messages messages{Command::from_word(header.command), header.words,      header.count,
-                          Mailbox::columns(header.words),     box.payload(slot), share.pe_of[link]};
-  apply_any(share, handlers, messages, mine);
-  crew.sync();
-  return header.count;
-}
-
-/// Takes a chunk of the frame in slot `f`, if one is left, and applies it. Returns the messages applied.
-template <class Handlers, class Crew>
-ESKER_HD std::uint32_t apply_chunk(const DeviceShare& share, const Handlers& handlers, const Crew& crew,
-                                   const Position& mine, std::uint32_t f) {
-  FrameTurn& turn = share.frame_turns[f];
-  const std::byte* const slot = share.frames + f * share.frame_bytes;
-  const auto* const chunks = reinterpret_cast<const Chunk*>(slot);
-  const bool leads = mine.index + 1 == mine.total;
-  std::uint64_t seen = 0;
-  bool took = false;
-  if (leads) {
-    seen = turn.cursor.load_relaxed();
-    if (FrameTurn::next(seen) < FrameTurn::chunks(seen)) seen = turn.cursor.load_acquire();  // [frame]
-    const std::uint32_t next = FrameTurn::next(seen);
-    took = next < FrameTurn::chunks(seen) && can_apply(handlers, chunks[next].command) &&
-           turn.cursor.compare_exchange_acquire(seen, seen + 1);
-  }
-  if (crew.position_among(took).total == 0) return 0;
-  seen = crew.of_leader(seen);
-  crew.sync();
-  const Chunk chunk = chunks[FrameTurn::next(seen)];
-  const Messages messages{Command::from_word(chunk.command),
-                          chunk.words,
-                          chunk.count,
-                          chunk.stride,
-                          reinterpret_cast<const std::uint64_t*>(slot + chunk.at),
-                          chunk.source};
-  apply_any(share, handlers, messages, mine);
-  crew.sync();
-  if (leads) {
-    counter(share.totals->applied).fetch_add_relaxed(messages.count);
-    if (turn.finished.fetch_add_acq_rel(1) + 1 == FrameTurn::chunks(seen)) {
-      turn.finished.store_relaxed(0);
-      share.host->frame_done[f].store_release(FrameTurn::generation(seen));  // [frame]
-    }
-  }
-  return messages.count;
-}
-
-/// Places where messages arrive: the slots of each link's mailbox, then those of frames.
 ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
-  return share.links * Mailbox::kSlots + (share.frames == nullptr ? 0 : kFrames);
+  return slot_places(share) + (share.frames == nullptr ? 0 : kFrames);
 }
 
-/// Whether a place is worth taking from.
-ESKER_HD inline bool looks_ready(const DeviceShare& share, std::uint32_t place) {
-  const std::uint32_t link = place / Mailbox::kSlots;
-  if (link < share.links) return share.from[link].looks_full(place % Mailbox::kSlots);
-  const std::uint64_t seen = share.frame_turns[place % Mailbox::kSlots].cursor.load_relaxed();
-  return FrameTurn::next(seen) < FrameTurn::chunks(seen);
-}
+/// One place, as a crew and the lane that takes from it see it.
+class Place {
+ public:
+  ESKER_HD Place(const DeviceShare& share, std::uint32_t place)
+      : link_{place / Mailbox::kSlots},
+        slot_{place % Mailbox::kSlots},
+        is_frame_{place >= slot_places(share)} {}
 
-/// Looks at `looks` of these places, from `start` on, each lane at one at a time, and applies what stands in
-/// up to `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody.
-/// Returns the messages applied.
+  /// Whether it is worth taking from.
+  ESKER_HD bool looks_ready(const DeviceShare& share) const {
+    if (!is_frame_) return share.from[link_].looks_full(slot_);
+    const std::uint64_t seen = share.frame_turns[slot_].cursor.load_relaxed();
+    return FrameTurn::next(seen) < FrameTurn::chunks(seen);
+  }
+  /// A package, or a chunk of a frame, that `handlers` can apply. `turn` is for the other calls.
+  template <class Handlers>
+  ESKER_HD bool try_take(const DeviceShare& share, const Handlers& handlers, std::uint64_t& turn) const {
+    if (!is_frame_) return share.from[link_].try_take(slot_, kind_of(handlers), turn);
+    FrameTurn& frame = share.frame_turns[slot_];
+    turn = frame.cursor.load_acquire();  // [frame]
+    if (FrameTurn::next(turn) >= FrameTurn::chunks(turn)) return false;
+    const std::uint32_t kind = kind_of(Command::from_word(chunk(share, turn).command));
+    return (kind == 0 || kind == kind_of(handlers)) && frame.cursor.compare_exchange_acquire(turn, turn + 1);
+  }
+  ESKER_HD Messages messages(const DeviceShare& share, std::uint64_t turn) const {
+    if (!is_frame_) {
+      const Mailbox& box = share.from[link_];
+      const Mailbox::Header header = box.header(slot_);
+      return {Command::from_word(header.command), header.words,       header.count,
+              Mailbox::columns(header.words),     box.payload(slot_), share.pe_of[link_]};
+    }
+    const Chunk c = chunk(share, turn);
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(frame(share) + c.at);
+    return {Command::from_word(c.command), c.words, c.count, c.stride, words, c.source};
+  }
+  /// Of its messages `count` are applied.
+  ESKER_HD void give_back(const DeviceShare& share, std::uint64_t turn, std::uint32_t count) const {
+    fence_system();  // quiet: the updates come before applied_from, or the frame's end, is seen
+    counter(share.totals->applied).fetch_add_relaxed(count);
+    if (!is_frame_) {
+      share.from[link_].release(slot_, turn);
+      counter(share.totals->applied_from[link_]).fetch_add_relaxed(count);
+      return;
+    }
+    FrameTurn& frame = share.frame_turns[slot_];
+    if (frame.finished.fetch_add_acq_rel(1) + 1 != FrameTurn::chunks(turn)) return;
+    frame.finished.store_relaxed(0);
+    share.host->frame_done[slot_].store_release(FrameTurn::generation(turn));  // [frame]
+  }
+
+ private:
+  ESKER_HD const std::byte* frame(const DeviceShare& share) const {
+    return share.frames + slot_ * share.frame_bytes;
+  }
+  ESKER_HD Chunk chunk(const DeviceShare& share, std::uint64_t turn) const {
+    return reinterpret_cast<const Chunk*>(frame(share))[FrameTurn::next(turn)];
+  }
+
+  std::uint32_t link_;
+  std::uint32_t slot_;  // of the mailbox, or of the frames
+  bool is_frame_;
+};
+
+/// Looks at `looks` places, from `start` on, each lane at one at a time, and applies what stands in up to
+/// `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody. Returns
+/// the messages applied.
 ///
-/// Ordering. quiet: the updates come before applied_from grows.
+/// Not inlined, since a kernel waits in several places, and all by value: what has an address stands in
+/// memory, and the cache in front of it is emptied by every acquire of the processor.
 template <class Handlers, class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
                                                  std::uint32_t salt, std::uint32_t start, std::uint32_t looks,
@@ -356,32 +342,32 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
   const std::uint32_t all = places(share);
   std::uint32_t applied = 0;
   for (std::uint32_t looked = 0; looked < looks && most > 0; looked += mine.total) {
-    const std::uint32_t place = (start + looked + mine.index) % all;
-    const bool ready = looked + mine.index < looks && looks_ready(share, place);
+    const std::uint32_t at = (start + looked + mine.index) % all;
+    const Place place(share, at);
+    const bool ready = looked + mine.index < looks && place.looks_ready(share);
     const Position rank = crew.position_among(ready);
     if (rank.total == 0) continue;
-    const bool chosen = ready && (rank.index + salt) % rank.total < most;
-    const std::uint32_t link = place / Mailbox::kSlots, slot = place % Mailbox::kSlots;
-    const bool is_frame = link >= share.links;
     std::uint64_t turn = 0;
-    bool took = chosen && !is_frame && share.from[link].try_take(slot, kind_of(handlers), turn);
+    bool took = ready && (rank.index + salt) % rank.total < most && place.try_take(share, handlers, turn);
     for (; crew.any(took); --most) {
-      const std::uint32_t next = crew.of_first(took, place);
-      const std::uint32_t count =
-          apply_slot(share, handlers, crew, mine, next / Mailbox::kSlots, next % Mailbox::kSlots);
-      applied += count;
-      if (took && place == next) {
-        fence_system();
-        share.from[link].release(slot, turn);
-        counter(share.totals->applied_from[link]).fetch_add_relaxed(count);
-        counter(share.totals->applied).fetch_add_relaxed(count);
+      const std::uint32_t next = crew.of_first(took, at);
+      crew.sync();  // what the lane that took it acquired, the crew may read
+      const Messages messages = Place(share, next).messages(share, crew.of_first(took, turn));
+      if constexpr (!std::is_same_v<Handlers, NoHandler>) {
+        if (messages.command.operation == Operation::kActiveMessage) {
+          call_handler(share, handlers, messages, mine);
+        } else {
+          apply_built_in(share, messages, mine);
+        }
+      } else {
+        apply_built_in(share, messages, mine);
+      }
+      crew.sync();
+      applied += messages.count;
+      if (took && at == next) {
+        place.give_back(share, turn, messages.count);
         took = false;
       }
-    }
-    for (bool waits = chosen && is_frame; most > 0 && crew.any(waits); --most) {
-      const std::uint32_t next = crew.of_first(waits, slot);
-      applied += apply_chunk(share, handlers, crew, mine, next);
-      if (slot == next) waits = false;
     }
   }
   return applied;

@@ -34,9 +34,7 @@ struct OutboxState {
   GroupAtomic<std::uint32_t> bins[kMaxBins];  // opening:10 | block:6 | columns left, above kFull:16
   GroupAtomic<std::uint32_t> free;            // a bit a block
   GroupAtomic<std::uint32_t> leavers;
-  std::uint32_t used;         // bins: links, and the host if it leads anywhere
   std::uint32_t block_words;  // of the pool
-  std::uint32_t unused;
   Block blocks[kMaxBlocks];
   std::uint64_t local;  // messages that lanes have applied here themselves
   alignas(16) std::uint64_t pool[kPoolWords];
@@ -78,9 +76,8 @@ class GroupOutbox {
   ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share) {
     OutboxState& state = lane.scratch<OutboxState>();
     if (lane.lane() == 0) {
-      state.used = share.links + (share.has_network ? 1 : 0);
       // Enough that some are sent while others fill, as large as that leaves.
-      const std::uint32_t wanted = 4 * state.used;
+      const std::uint32_t wanted = 4 * (slot_places(share) / Mailbox::kSlots + (share.has_network ? 1 : 0));
       const std::uint32_t blocks = wanted < 8                         ? 8
                                    : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks
                                                                       : wanted;
@@ -385,7 +382,7 @@ class GroupOutbox {
     }
     if (!crew.any(last)) return;
     crew.sync();
-    for (std::uint32_t bin = 0; bin < state.used; ++bin) {
+    for (std::uint32_t bin = 0; bin < kMaxBins; ++bin) {
       std::uint32_t duty = kNone;
       const std::uint32_t seen = state.bins[bin].load_acquire();
       if (last && left_of(seen) > kFull) duty = close(bin, seen);
@@ -400,13 +397,18 @@ class GroupOutbox {
     }
   }
 
-  /// Applies up to `most` packages or chunks of frames that it finds at as many places as the crew has lanes.
+  /// Applies up to `most` packages or chunks of frames that it finds at about as many places as the crew has
+  /// lanes: slots of mailboxes and of frames in turn.
   ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks,
                                            std::uint32_t most) {
     const DeviceShare& share = share_here();
-    const std::uint32_t all = places(share), at_once = crew.size() < 8 ? 8 : crew.size();
+    const std::uint32_t slots = slot_places(share), frames = places(share) - slots;
+    const std::uint32_t at_once = crew.size() < 8 ? 8 : crew.size();
+    const bool among_frames = share.has_network && frames > 0 && (looks % 2 == 0 || slots == 0);
+    const std::uint32_t all = among_frames ? frames : slots;
     if (all == 0) return 0;
-    return apply_some(share, NoHandler{}, crew, salt, (salt + looks) * at_once % all,
+    return apply_some(share, NoHandler{}, crew, salt,
+                      (among_frames ? slots : 0) + (salt + looks) * at_once % all,
                       all < at_once ? all : at_once, most);
   }
 
