@@ -106,8 +106,9 @@ ESKER_HD void update_all(const DeviceShare& share, const M& m, const Position& m
   const auto apply = [&](std::uint64_t offset, std::uint64_t word) {
     update<O>(GroupLane::in_global(reinterpret_cast<T*>(heap.base + offset)), word);
   };
-  // Several loads are under way before the first is used.
-  constexpr std::uint32_t kAtOnce = M::kMany ? 8 : 1;
+  // Several loads are under way before the first is used; fewer where few are expected, for the code's size.
+  constexpr bool kOften = O == Operation::kPut || O == Operation::kInc || O == Operation::kAdd;
+  constexpr std::uint32_t kAtOnce = !M::kMany ? 1 : kOften ? 8 : 2;
   for (std::uint32_t first = mine.index; first < m.count; first += kAtOnce * mine.total) {
     std::uint64_t offsets[kAtOnce], words[kAtOnce];
 #pragma unroll
@@ -149,13 +150,14 @@ ESKER_HD void put_16(const DeviceShare& share, const M& m, const Position& mine)
 
 template <Operation O, class M>
 ESKER_HD void update_integers(const DeviceShare& share, const M& m, const Position& mine) {
+  constexpr bool kSigned = O == Operation::kMin || O == Operation::kMax;  // to the rest the sign is the same
   switch (m.command.operand) {
     case Operand::kInt32:
-      return update_all<O, std::int32_t>(share, m, mine);
+      return update_all<O, std::conditional_t<kSigned, std::int32_t, std::uint32_t>>(share, m, mine);
     case Operand::kUint32:
       return update_all<O, std::uint32_t>(share, m, mine);
     case Operand::kInt64:
-      return update_all<O, std::int64_t>(share, m, mine);
+      return update_all<O, std::conditional_t<kSigned, std::int64_t, std::uint64_t>>(share, m, mine);
     default:
       return update_all<O, std::uint64_t>(share, m, mine);
   }
