@@ -15,16 +15,16 @@ namespace esker {
 ///
 /// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
 #if defined(ESKER_ON_GPU)
-class GroupItem {
+/// With a pool of so many words for open packages.
+template <std::uint32_t PoolWords>
+class BasicGroupItem {
  public:
-  ESKER_HD GroupItem(GroupLane& lane, const DeviceContext& context)
-      : lane_{&lane},
-        sink_{gpu::copy_share(lane, context.device_share)},
-        outbox_{gpu::GroupOutbox::salt_of(lane)} {
-    gpu::GroupOutbox::begin(lane, *share());
+  ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context)
+      : lane_{&lane}, sink_{gpu::copy_share(lane, context.device_share)}, outbox_{gpu::salt_of(lane)} {
+    Outbox::begin(lane, *share());
   }
-  GroupItem(const GroupItem&) = delete;
-  GroupItem& operator=(const GroupItem&) = delete;
+  BasicGroupItem(const BasicGroupItem&) = delete;
+  BasicGroupItem& operator=(const BasicGroupItem&) = delete;
 
   ESKER_HD std::uint32_t pe() const { return share()->pe; }
   ESKER_HD std::uint32_t n_pes() const { return share()->n_pes; }
@@ -46,7 +46,7 @@ class GroupItem {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
     // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
     if (outbox_.post(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
-      gpu::send_on(gpu::GroupOutbox::salt_of(*lane_));
+      gpu::send_on<Outbox>(gpu::salt_of(*lane_));
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
@@ -55,9 +55,16 @@ class GroupItem {
   ESKER_HD void finish() { outbox_.finish(lane_->group_lanes()); }
 
  private:
+  using Outbox = gpu::GroupOutbox<PoolWords>;
+
   GroupLane* lane_;
   gpu::DeviceSink sink_;
-  gpu::GroupOutbox outbox_;
+  Outbox outbox_;
+};
+
+class GroupItem : public BasicGroupItem<gpu::kSmallPool> {
+ public:
+  using BasicGroupItem::BasicGroupItem;
 };
 #else
 class GroupItem {

@@ -49,14 +49,16 @@ struct DeviceKernel {
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
-    GroupItem item(lane, context);
     if constexpr (kTakesWorkItem) {
+      WorkItem::Item item(lane, context);
       for (std::uint64_t id = lane.global_id(); id < shape.lanes; id += lane.lanes())
         kernel(WorkItem(Lane(shape, id), item));
+      item.finish();
     } else {
+      GroupItem item(lane, context);
       kernel(item);
+      item.finish();
     }
-    item.finish();
 #endif
   }
 

@@ -16,8 +16,9 @@ namespace esker {
 #if defined(ESKER_ON_GPU)
 class WorkItem : public Lane {
  public:
+  using Item = BasicGroupItem<gpu::kLargePool>;
   /// A lane of the user's launch, run by `item`, a lane of the device's.
-  ESKER_HD WorkItem(const Lane& lane, GroupItem& item) : Lane{lane}, item_{&item} {}
+  ESKER_HD WorkItem(const Lane& lane, Item& item) : Lane{lane}, item_{&item} {}
 
   ESKER_HD std::uint32_t pe() const { return item_->pe(); }
   ESKER_HD std::uint32_t n_pes() const { return item_->n_pes(); }
@@ -30,7 +31,7 @@ class WorkItem : public Lane {
   }
 
  private:
-  GroupItem* item_;
+  Item* item_;
 };
 #else
 class WorkItem : public Lane {

@@ -3,12 +3,31 @@
 
 #include <cstdint>
 #include <esker/device/atomic.hpp>
-#include <esker/device/election/package_gate.hpp>
 #include <esker/device/election/sink.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>
 
 namespace esker {
+
+namespace detail {
+
+/// State. Which generation of the package is open, for which command and width, how many columns are claimed,
+/// and whether it is full. A claim is one compare-exchange of it.
+struct PackageGate {
+  static constexpr std::uint32_t kMaxWords = 63, kMaxColumns = 4095, kGenerations = 1u << 13;
+  std::uint32_t command, words, claimed, full, generation;
+
+  ESKER_HD static PackageGate unpack(std::uint64_t word) {
+    const auto high = static_cast<std::uint32_t>(word >> 32);
+    return {static_cast<std::uint32_t>(word), high & 63, high >> 6 & 4095, high >> 18 & 1, high >> 19};
+  }
+  ESKER_HD std::uint64_t pack() const {
+    const std::uint32_t high = words | claimed << 6 | full << 18 | generation << 19;
+    return std::uint64_t{high} << 32 | command;
+  }
+};
+
+}  // namespace detail
 
 /// Election per group without a group barrier: the default (the second layer of HiWayLib, section 3.4).
 ///

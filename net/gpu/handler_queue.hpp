@@ -70,13 +70,14 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
 }
 
 /// Sends on what handlers have sent, a message a lane. Returns how many this lane's crew has taken.
-ESKER_NOINLINE ESKER_HD inline std::uint32_t send_on(std::uint32_t salt) {
+template <class Outbox>
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt) {
   const auto crew = GroupLane::coalesced();
   const Position mine = crew.position_among(true);
   HandlerMessage message;
   const std::uint32_t taken = take_handler_messages(share_here(), crew, mine, message);
   if (taken == 0) return 0;
-  GroupOutbox outbox(salt);
+  Outbox outbox(salt);
   for (bool has = message.width > 0;;) {
     // Command by command: packages of another would be closed for each.
     if (!crew.any(has)) break;

@@ -13,12 +13,23 @@ namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxBins = kMaxLinks + 1;  // the links, and the host
 inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has nothing to send
-inline constexpr std::uint32_t kPoolWords = GroupLane::kScratchBytes / 8;  // of a group's open packages
+
+// Of a group's open packages: where Esker shapes the groups, and where the user does, who may want
+// scratchpad.
+inline constexpr std::uint32_t kLargePool = GroupLane::kScratchBytes / 8;
+inline constexpr std::uint32_t kSmallPool = kLargePool < 1024 ? kLargePool : 1024;
+
+/// For each wave another: waves look for slots in different places.
+ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
+  const auto wave = static_cast<std::uint32_t>(lane.group_id() * kMaxWaves) + GroupLane::wave_of(lane.lane());
+  return wave * 0x9e3779b1u >> 8;  // neighbours far apart
+}
 
 /// After so many looks in vain a crew wakes the host.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
 
 /// Scratchpad of an outbox, zeroed.
+template <std::uint32_t PoolWords>
 struct OutboxState {
   /// A package that is open, or being sent. Word r of column c is at r * columns + c; columns are given out
   /// from the last to the first.
@@ -37,7 +48,7 @@ struct OutboxState {
   std::uint32_t block_words;  // of the pool
   Block blocks[kMaxBlocks];
   std::uint64_t local;  // messages that lanes have applied here themselves
-  alignas(16) std::uint64_t pool[kPoolWords];
+  alignas(16) std::uint64_t pool[PoolWords];
 };
 
 /// What a group's lanes send, by destination.
@@ -62,26 +73,19 @@ struct OutboxState {
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
 /// that waits. In its duty a crew waits for a slot alone, holding one ticket that nobody else waits for in
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's rings empty them.
+template <std::uint32_t PoolWords>
 class GroupOutbox {
  public:
+  /// `salt` is salt_of() the lane.
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
-  /// What to construct a lane's outbox from.
-  ESKER_HD static std::uint32_t salt_of(const GroupLane& lane) {
-    const auto wave =
-        static_cast<std::uint32_t>(lane.group_id() * kMaxWaves) + GroupLane::wave_of(lane.lane());
-    return wave * 0x9e3779b1u >> 8;  // neighbours far apart
-  }
-
   /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
   ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share) {
-    OutboxState& state = lane.scratch<OutboxState>();
+    State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
       // Enough that some are sent while others fill, as large as that leaves.
       const std::uint32_t wanted = 4 * (slot_places(share) / Mailbox::kSlots + (share.has_network ? 1 : 0));
-      const std::uint32_t blocks = wanted < 8                         ? 8
-                                   : wanted > OutboxState::kMaxBlocks ? OutboxState::kMaxBlocks
-                                                                      : wanted;
-      const std::uint32_t words = kPoolWords / blocks / 16 * 16;
+      const std::uint32_t blocks = wanted < 8 ? 8 : wanted > State::kMaxBlocks ? State::kMaxBlocks : wanted;
+      const std::uint32_t words = PoolWords / blocks / 16 * 16;
       state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
       for (auto& bin : state.bins) bin.store_relaxed(kFull);
@@ -122,7 +126,8 @@ class GroupOutbox {
 
  private:
   using Crew = GroupLane::Coalesced;
-  using Block = OutboxState::Block;
+  using State = OutboxState<PoolWords>;
+  using Block = typename State::Block;
   using Word = GroupAtomic<std::uint32_t>;
   static constexpr std::uint32_t kNone = ~0u;          // in place of a command, and of a duty: a block
   static constexpr std::uint32_t kFull = 1u << 13;     // lanes that come too late subtract from it
@@ -130,13 +135,13 @@ class GroupOutbox {
   static constexpr std::uint64_t kStray = ~std::uint64_t{0} >> 1;  // in place of word 0; no message's
   static_assert(Mailbox::kPayloadWords + kFull < 1u << 16);
 
-  ESKER_HD static OutboxState& state_here() { return GroupLane::scratch_of<OutboxState>(); }
+  ESKER_HD static State& state_here() { return GroupLane::scratch_of<State>(); }
   ESKER_HD static std::uint32_t left_of(std::uint32_t bin) { return bin & 0xffff; }
   ESKER_HD static std::uint32_t block_of(std::uint32_t bin) { return bin >> 16 & 63; }
   ESKER_HD static bool is_another_opening(std::uint32_t bin, std::uint32_t seen) {
     return (bin ^ seen) >> 16 != 0;
   }
-  ESKER_HD static std::uint64_t* words_of(OutboxState& state, std::uint32_t block) {
+  ESKER_HD static std::uint64_t* words_of(State& state, std::uint32_t block) {
     return state.pool + block * state.block_words;
   }
 
@@ -148,7 +153,7 @@ class GroupOutbox {
 
   /// Takes the columns that were `seen` left. Returns the duty if the others are done.
   ESKER_HD static std::uint32_t close(std::uint32_t b, std::uint32_t seen) {
-    OutboxState& state = state_here();
+    State& state = state_here();
     if (!state.bins[b].compare_exchange_acq_rel(seen, (seen & ~0xffffu) | kFull)) return kNone;
     Block& block = state.blocks[block_of(seen)];
     block.first = left_of(seen) - kFull;
@@ -158,7 +163,7 @@ class GroupOutbox {
   /// Opens a block if one is free.
   ESKER_HD static void try_open(std::uint32_t b, std::uint32_t seen, std::uint32_t command,
                                 std::uint32_t width) {
-    OutboxState& state = state_here();
+    State& state = state_here();
     std::uint32_t free = state.free.load_relaxed();
     const std::uint32_t opening = seen & ~0xffffu;
     if (free == 0 || left_of(seen) <= kOpening) return;
@@ -188,7 +193,7 @@ class GroupOutbox {
   /// Writes the message, or that there is none, into the column that `took` stands for. Returns the duty that
   /// this lane has come to have.
   template <class Width>
-  ESKER_HD static std::uint32_t write(OutboxState& state, std::uint32_t took, Width width,
+  ESKER_HD static std::uint32_t write(State& state, std::uint32_t took, Width width,
                                       const std::uint64_t* words, bool stray) {
     const std::uint32_t index = block_of(took);
     Block& block = state.blocks[index];
@@ -207,7 +212,7 @@ class GroupOutbox {
   };
   /// The try that mostly succeeds: a column of an open block for this command.
   template <class Width>
-  ESKER_HD static Try try_write(OutboxState& state, std::uint32_t b, std::uint32_t command, Width width,
+  ESKER_HD static Try try_write(State& state, std::uint32_t b, std::uint32_t command, Width width,
                                 const std::uint64_t* words) {
     const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
     if (left_of(seen) <= kFull || state.blocks[block_of(seen)].command != command) return {true, kNone, 0};
@@ -238,7 +243,7 @@ class GroupOutbox {
   ESKER_NOINLINE ESKER_HD static bool send_slowly(std::uint32_t salt, Crew crew, std::uint32_t b,
                                                   std::uint32_t command, std::uint32_t width,
                                                   const std::uint64_t* words, Try done) {
-    OutboxState& state = state_here();
+    State& state = state_here();
     bool delivered = false;
     for (std::uint32_t looks = 0;;) {
       if (done.took != 0) {
@@ -282,7 +287,7 @@ class GroupOutbox {
   ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, Crew crew, std::uint32_t bin,
                                               std::uint32_t index) {
     const DeviceShare& share = share_here();
-    OutboxState& state = state_here();
+    State& state = state_here();
     Block& block = state.blocks[index];
     const Position mine = crew.position_among(true);
     const bool leads = mine.index + 1 == mine.total;
@@ -372,7 +377,7 @@ class GroupOutbox {
 
   /// The lane sends no more.
   ESKER_NOINLINE ESKER_HD static void leave(std::uint32_t salt, std::uint32_t group_lanes) {
-    OutboxState& state = state_here();
+    State& state = state_here();
     const Crew crew = GroupLane::coalesced();
     const Position mine = crew.position_among(true);
     crew.sync();

@@ -36,8 +36,9 @@ struct Pass {
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
-    GroupOutbox::begin(lane, share);
-    const std::uint32_t salt = GroupOutbox::salt_of(lane);
+    using Outbox = GroupOutbox<kSmallPool>;
+    Outbox::begin(lane, share);
+    const std::uint32_t salt = salt_of(lane);
     const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
@@ -46,12 +47,12 @@ struct Pass {
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
       std::uint64_t now = apply_some(share, handlers, crew, salt, wave * looks, looks, looks);
-      now += send_on(salt);
+      now += send_on<Outbox>(salt);
       crew.sync();
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
     }
-    GroupOutbox(salt).finish(lane.group_lanes());
+    Outbox(salt).finish(lane.group_lanes());
     if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
     lane.group().sync();
     if (lane.lane() != 0) return;
