@@ -121,7 +121,7 @@ class Network final : public BufferSink {
   std::chrono::microseconds longest_nap() const {
     if (device_ == nullptr) return std::chrono::microseconds::max();
     return active_ != nullptr || device_->is_under_way() ? std::chrono::microseconds{20}
-                                                          : std::chrono::microseconds::max();
+                                                         : std::chrono::microseconds::max();
   }
   /// What the owner is busy with in the user's call, for reports.
   std::string was_waiting_for() const;

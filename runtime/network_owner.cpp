@@ -58,9 +58,10 @@ void NetworkOwner::thread_main() {
     if (step()) {
       backoff.reset();
     } else {
-      backoff.wait(network_->bell(),
-                   [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); },
-                   network_->longest_nap());
+      backoff.wait(
+          network_->bell(),
+          [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); },
+          network_->longest_nap());
     }
   }
   close(orderly_);

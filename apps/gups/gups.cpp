@@ -124,14 +124,38 @@ GUPS_OPERATION(Put, put);
 GUPS_OPERATION(Am, am);
 #undef GUPS_OPERATION
 
-/// Launches `call(item, k, election...)` for every update of this PE with the election asked for.
+/// Whichever `op` names, for elections that are compared rather than used: one kernel each.
+struct Any {
+  Send send;
+  enum Op { kInc, kAdd, kXor, kPut, kAm } op;
+  template <class Item, class... Election>
+  ESKER_HD void operator()(Item&& item, std::uint64_t k, Election&&... election) const {
+    switch (op) {
+      case kInc:
+        return send.inc(item, k, election...);
+      case kAdd:
+        return send.add(item, k, election...);
+      case kXor:
+        return send.exclusive_or(item, k, election...);
+      case kPut:
+        return send.put(item, k, election...);
+      case kAm:
+        return send.am(item, k, election...);
+    }
+  }
+};
+
+/// Launches `call(item, k)` for every update of this PE.
 template <class Call>
-void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Call& call) {
+void launch(esker::Runtime& rt, std::uint64_t updates, const Call& call) {
+  rt.launch(
+      updates, [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id()); }, "gups");
+}
+
+/// The same with the election asked for.
+void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Any& call) {
   using esker::GroupItem;
-  if (election == "auto") {
-    rt.launch(
-        updates, [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id()); }, "gups");
-  } else if (election == "per-lane") {
+  if (election == "per-lane") {
     rt.launch(
         updates,
         [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); },
@@ -163,16 +187,24 @@ void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t 
 }
 
 void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint64_t updates) {
+  if (o.election != "auto") {
+    const auto op = o.op == "inc"   ? Any::kInc
+                    : o.op == "add" ? Any::kAdd
+                    : o.op == "xor" ? Any::kXor
+                    : o.op == "put" ? Any::kPut
+                                    : Any::kAm;
+    return launch_with(rt, o.election, updates, {send, op});
+  }
   if (o.op == "inc")
-    launch_with(rt, o.election, updates, Inc{send});
+    launch(rt, updates, Inc{send});
   else if (o.op == "add")
-    launch_with(rt, o.election, updates, Add{send});
+    launch(rt, updates, Add{send});
   else if (o.op == "xor")
-    launch_with(rt, o.election, updates, Xor{send});
+    launch(rt, updates, Xor{send});
   else if (o.op == "put")
-    launch_with(rt, o.election, updates, Put{send});
+    launch(rt, updates, Put{send});
   else
-    launch_with(rt, o.election, updates, Am{send});
+    launch(rt, updates, Am{send});
 }
 
 /// Takes back every update of every PE on words [first, first + words.size()) of those that stand here.

@@ -278,7 +278,10 @@ class Engine final : public DeviceEngine {
     if (pass_ended_ < passes_started_) {
       if (host().pass.load_acquire() != passes_started_) return moved;  // [pass]
       pass_ended_ = passes_started_;
+      const std::uint64_t packages = snapshot_.totals.packages;
       std::memcpy(&snapshot_, &host().snapshot, sizeof snapshot_);
+      // What handlers here have sent waits there for a pass, if nobody there sends.
+      if (snapshot_.totals.packages != packages) peers_wanted_.store(true, std::memory_order_relaxed);
       publish_traffic();
       const bool quiet = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
       quiet_in_a_row_ = quiet ? quiet_in_a_row_ + 1 : 0;
@@ -316,7 +319,7 @@ class Engine final : public DeviceEngine {
     return snapshot_.totals.applied_from[link];
   }
   bool take_starving() override {
-    bool wanted = kernels_ended_.exchange(false, std::memory_order_acq_rel);
+    bool wanted = peers_wanted_.exchange(false, std::memory_order_acq_rel);
     if (host().starving.load_relaxed() != 0) {
       host().starving.store_relaxed(0);
       wanted = true;
@@ -558,14 +561,14 @@ class Engine final : public DeviceEngine {
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
   }
-  /// What a kernel has left in rings is applied though nobody asks: its end wakes this PE's passes and its
-  /// peers'.
+  /// What a kernel has left in mailboxes is applied though nobody asks: its end wakes this PE's passes and
+  /// its peers'.
   void look_for_the_end(std::uint64_t started) {
     const std::uint64_t launches = launches_.load(std::memory_order_acquire);
     if (launches != launches_ended_) {
       if (was_running()) return;
       launches_ended_ = launches;
-      kernels_ended_.store(true, std::memory_order_release);
+      peers_wanted_.store(true, std::memory_order_release);
     }
     if (started == 0 || host().pass.load_acquire() == started) return;
     const ApiError error = ESKER_GPU(StreamQuery)(pass_stream_);
@@ -658,7 +661,7 @@ class Engine final : public DeviceEngine {
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;
-  std::atomic<bool> kernels_ended_{false};
+  std::atomic<bool> peers_wanted_{false};  // packages may wait at peers for a pass
   std::jthread starter_;
 
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};

@@ -1,5 +1,5 @@
 // Stages 1 to 3 on the device: a group keeps an open package for each destination that it reaches directly,
-// in scratchpad, and whoever completes one writes it into the peer's ring, or into the host's queue.
+// in scratchpad, and whoever completes one writes it into the peer's mailbox, or into the host's queue.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +71,9 @@ struct OutboxState {
 /// [done] columns' words happen before the duty. [sent] the duty's reads happen before the next opening.
 ///
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
-/// that waits. In its duty a crew waits for a slot alone, holding one ticket that nobody else waits for in
-/// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's rings empty them.
+/// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
+/// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's mailboxes empty
+/// them.
 template <std::uint32_t PoolWords>
 class GroupOutbox {
  public:
