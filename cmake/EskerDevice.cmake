@@ -52,7 +52,7 @@ function(esker_device_sources target)
       list(TRANSFORM ESKER_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
       add_custom_command(OUTPUT ${wrapper}.hip.o
         # hipcc asks for the GPUs of this machine unless it is told the targets, which it is.
-        COMMAND ${ESKER_HIPCC} -std=c++20 -O2 -g -fPIC -Wall -Wextra -Wshadow ${architectures}
+        COMMAND ${ESKER_HIPCC} -std=c++20 -O2 -fPIC -Wall -Wextra -Wshadow ${architectures}
                 "$<$<BOOL:${includes}>:-I$<JOIN:$<REMOVE_DUPLICATES:${includes}>,;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
                 -MD -MF ${wrapper}.hip.d -MT ${wrapper}.hip.o
