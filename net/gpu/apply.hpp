@@ -42,7 +42,6 @@ ESKER_HD inline const DeviceShare& copy_share(GroupLane& lane, const DeviceShare
 struct Messages {
   static constexpr bool kMany = true;
   Command command;
-  std::uint32_t words_a_message;
   std::uint32_t count;
   std::uint32_t stride;
   const std::uint64_t* words;
@@ -295,12 +294,12 @@ class Place {
     if (!is_frame_) {
       const Mailbox& box = share.from[link_];
       const Mailbox::Header header = box.header(slot_);
-      return {Command::from_word(header.command), header.words,       header.count,
-              Mailbox::columns(header.words),     box.payload(slot_), share.pe_of[link_]};
+      return {Command::from_word(header.command), header.count, Mailbox::columns(header.words),
+              box.payload(slot_), share.pe_of[link_]};
     }
     const Chunk c = chunk(share, turn);
     const auto* const words = reinterpret_cast<const std::uint64_t*>(frame(share) + c.at);
-    return {Command::from_word(c.command), c.words, c.count, c.stride, words, c.source};
+    return {Command::from_word(c.command), c.count, c.stride, words, c.source};
   }
   /// Of its messages `count` are applied.
   ESKER_HD void give_back(const DeviceShare& share, std::uint64_t turn, std::uint32_t count) const {

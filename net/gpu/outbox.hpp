@@ -129,7 +129,6 @@ class GroupOutbox {
   using Crew = GroupLane::Coalesced;
   using State = OutboxState<PoolWords>;
   using Block = typename State::Block;
-  using Word = GroupAtomic<std::uint32_t>;
   static constexpr std::uint32_t kNone = ~0u;          // in place of a command, and of a duty: a block
   static constexpr std::uint32_t kFull = 1u << 13;     // lanes that come too late subtract from it
   static constexpr std::uint32_t kOpening = 1u << 12;  // the same while a lane opens a block
