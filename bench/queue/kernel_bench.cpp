@@ -140,8 +140,10 @@ class KernelBench {
   void one() { figure("one", "One measurement", {options_.kernel}); }
 
   void sweep() {
-    message_sizes(Work::kRead);
-    message_sizes(Work::kAggregate);
+    for (const Work work : {Work::kRead, Work::kAggregate}) {
+      if (producer_backend() != "cpu") message_sizes(Election::kOutbox, work);
+      message_sizes(Election::kAutoGroup, work);
+    }
     vary("slots", "Slots", {16, 32, 64, 128, 256, 512, 1024}, &KernelSettings::slots);
     vary("lanes", "Lanes of a group", {256, 512, 1024}, &KernelSettings::group_lanes);
     std::vector<std::uint32_t> crews;
@@ -161,14 +163,16 @@ class KernelBench {
   }
 
  private:
-  void message_sizes(Work work) {
+  void message_sizes(Election election, Work work) {
     std::vector<KernelSettings> lines;
     for (const std::uint32_t bytes : {8u, 16u, 24u, 32u}) {
       lines.push_back(options_.kernel);
       lines.back().bytes = bytes;
+      lines.back().election = election;
       lines.back().work = work;
     }
-    figure("bytes-" + name_of(work), "Message size, consumers " + name_of(work), lines);
+    figure("bytes-" + name_of(election) + "-" + name_of(work),
+           "Message size, " + name_of(election) + ", consumers " + name_of(work), lines);
   }
 
   void vary(const std::string& name, const std::string& title, const std::vector<std::uint32_t>& values,
@@ -183,29 +187,39 @@ class KernelBench {
 
   void elections() {
     std::vector<KernelSettings> lines;
+    if (producer_backend() != "cpu") lines.push_back(with(Election::kOutbox));
     for (const Election election : {Election::kAutoGroup, Election::kPredicated, Election::kFineGrain,
                                     Election::kPerWave, Election::kPerConvergedWave, Election::kPerLane}) {
-      lines.push_back(options_.kernel);
-      lines.back().election = election;
+      lines.push_back(with(election));
     }
     figure("elections", "Elections, convergent code", lines);
   }
 
   void divergence() {
+    std::vector<Election> elections{Election::kPredicated, Election::kAutoGroup, Election::kPerConvergedWave};
+    if (producer_backend() != "cpu") elections.push_back(Election::kOutbox);
     std::vector<KernelSettings> lines;
     for (const bool is_divergent : {true, false}) {
-      for (const Election election :
-           {Election::kAutoGroup, Election::kPredicated, Election::kPerConvergedWave}) {
-        lines.push_back(options_.kernel);
+      for (const Election election : elections) {
+        lines.push_back(with(election));
         lines.back().is_divergent = is_divergent;
-        lines.back().election = election;
       }
     }
     const auto rates = figure("divergence", "Random trip counts, 1 lane in 20 sends; and all lanes", lines);
-    report_["auto_group_over_predicated"] = {{"divergent", rates[0] / rates[1]},
-                                             {"convergent", rates[3] / rates[4]}};
-    fmt::print(out_, "auto-group / predicated: {:.2f} divergent, {:.2f} convergent\n", rates[0] / rates[1],
-               rates[3] / rates[4]);
+    for (std::size_t e = 1; e < elections.size(); ++e) {
+      const double divergent = rates[e] / rates[0];
+      const double convergent = rates[elections.size() + e] / rates[elections.size()];
+      report_["over_predicated"][name_of(elections[e])] = {{"divergent", divergent},
+                                                           {"convergent", convergent}};
+      fmt::print(out_, "{} / predicated: {:.2f} divergent, {:.2f} convergent\n", name_of(elections[e]),
+                 divergent, convergent);
+    }
+  }
+
+  KernelSettings with(Election election) const {
+    KernelSettings settings = options_.kernel;
+    settings.election = election;
+    return settings;
   }
 
   void record(const std::string& figure, const KernelSettings& s, const Rate& rate, const Rate& ceiling) {

@@ -11,7 +11,9 @@
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
 #include <esker/device/group.hpp>
+#include <esker/net/gpu/sink.hpp>
 #include <esker/queue/package_queue.hpp>
+#include <type_traits>
 
 namespace esker::bench {
 
@@ -108,13 +110,39 @@ struct SendFineGrain : Sending<Words> {
   }
 };
 
+/// As the runtime's lanes send to PEs of other hosts, all of them in `share`.
+template <std::uint32_t Words>
+struct SendThroughOutbox : Sending<Words> {
+  static constexpr std::uint32_t kMostGroupLanes = kOutboxGroupLanes;
+  const gpu::DeviceShare* share;
+
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if defined(ESKER_ON_GPU)
+    using Outbox = gpu::GroupOutbox<gpu::kLargePool>;
+    Outbox::begin(lane, gpu::copy_share(lane, share));
+    Outbox outbox(gpu::salt_of(lane));
+    const Command command = Command::from_word(this->production.command);
+    const std::uint64_t mine = this->production.messages_of(lane.global_id());
+    for (std::uint64_t m = 0; m < mine; ++m) {
+      std::uint64_t words[Words];
+      words[0] = this->production.first_word(lane.global_id(), m);
+      for (std::uint32_t r = 1; r < Words; ++r) words[r] = words[0] + r;
+      (void)outbox.post(command, std::integral_constant<std::uint32_t, Words>{}, words);
+    }
+    outbox.finish(lane.group_lanes());
+#endif
+  }
+};
+
 namespace detail {
 
 template <std::uint32_t Words, class Use>
 void with_kernel_of_width(const Producing& how, const Production& production, const PackageQueue& queue,
-                          Use use) {
+                          const gpu::DeviceShare* share, Use use) {
   const Sending<Words> sending{production, {queue}};
   switch (how.election) {
+    case Election::kOutbox:
+      return use(SendThroughOutbox<Words>{sending, share});
     case Election::kAutoGroup:
       if (how.package_bytes <= 512 * 8) return use(SendAutoGrouped<Words, 512>{sending});
       if (how.package_bytes <= 1024 * 8) return use(SendAutoGrouped<Words, 1024>{sending});
@@ -134,20 +162,22 @@ void with_kernel_of_width(const Producing& how, const Production& production, co
 
 }  // namespace detail
 
-/// Calls `use` with the kernel for these settings. `how.words` is one of kMessageWords.
+/// Calls `use` with the kernel for these settings. `how.words` is one of kMessageWords. `share` is for
+/// outboxes.
 template <class Use>
-void with_kernel(const Producing& how, const Production& production, const PackageQueue& queue, Use use) {
+void with_kernel(const Producing& how, const Production& production, const PackageQueue& queue,
+                 const gpu::DeviceShare* share, Use use) {
   switch (how.words) {
     case 1:
-      return detail::with_kernel_of_width<1>(how, production, queue, use);
+      return detail::with_kernel_of_width<1>(how, production, queue, share, use);
     case 2:
-      return detail::with_kernel_of_width<2>(how, production, queue, use);
+      return detail::with_kernel_of_width<2>(how, production, queue, share, use);
     case 3:
-      return detail::with_kernel_of_width<3>(how, production, queue, use);
+      return detail::with_kernel_of_width<3>(how, production, queue, share, use);
     case 4:
-      return detail::with_kernel_of_width<4>(how, production, queue, use);
+      return detail::with_kernel_of_width<4>(how, production, queue, share, use);
     case 8:
-      return detail::with_kernel_of_width<8>(how, production, queue, use);
+      return detail::with_kernel_of_width<8>(how, production, queue, share, use);
   }
 }
 

@@ -17,9 +17,13 @@ namespace esker::bench {
 namespace {
 
 constexpr std::pair<const char*, Election> kElections[] = {
-    {"auto-group", Election::kAutoGroup}, {"per-lane", Election::kPerLane},
-    {"per-wave", Election::kPerWave},     {"predicated", Election::kPredicated},
-    {"fine-grain", Election::kFineGrain}, {"per-converged-wave", Election::kPerConvergedWave},
+    {"outbox", Election::kOutbox},
+    {"auto-group", Election::kAutoGroup},
+    {"per-lane", Election::kPerLane},
+    {"per-wave", Election::kPerWave},
+    {"predicated", Election::kPredicated},
+    {"fine-grain", Election::kFineGrain},
+    {"per-converged-wave", Election::kPerConvergedWave},
 };
 constexpr std::pair<const char*, Work> kWorks[] = {{"read", Work::kRead}, {"aggregate", Work::kAggregate}};
 
@@ -66,6 +70,7 @@ std::string name_of(Election election) { return name_in(kElections, election); }
 std::string name_of(Work work) { return name_in(kWorks, work); }
 
 KernelSettings complete(KernelSettings k) {
+  if (k.election == Election::kOutbox) k.group_lanes = std::min(k.group_lanes, kOutboxGroupLanes);
   if (k.package_bytes == 0) {
     k.package_bytes = (k.bytes * k.group_lanes + kLineBytes - 1) / kLineBytes * kLineBytes;
     if (k.election == Election::kAutoGroup) k.package_bytes = std::min(k.package_bytes, kMaxStageBytes);
@@ -73,6 +78,7 @@ KernelSettings complete(KernelSettings k) {
       k.package_bytes = std::min(k.package_bytes, 64 * k.bytes);  // 64 lanes: the largest wave
     }
     if (k.election == Election::kPerLane) k.package_bytes = kLineBytes;
+    if (k.election == Election::kOutbox) k.package_bytes = kOutboxBlockBytes;
   }
   if (k.slots == 0) {
     constexpr std::uint32_t kFewest = 256, kMost = 16384;

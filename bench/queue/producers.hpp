@@ -14,10 +14,14 @@ namespace esker::bench {
 
 /// Widths of message that kernels are compiled for.
 inline constexpr std::uint32_t kMessageWords[] = {1, 2, 3, 4, 8};
+/// A block of an outbox that has one destination: an eighth of its pool.
+inline constexpr std::uint32_t kOutboxBlockBytes = 4096;
+inline constexpr std::uint32_t kOutboxGroupLanes = 256;
 /// What an auto-grouping gathers at most: two stages fit in a block's static scratchpad.
 inline constexpr std::uint32_t kMaxStageBytes = 2048 * 8;
 
 enum class Election : std::uint8_t {
+  kOutbox,  // what lanes of the runtime do on a GPU; there alone
   kAutoGroup,
   kPerLane,
   kPerWave,

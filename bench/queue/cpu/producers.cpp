@@ -2,6 +2,7 @@
 #include <esker/bench/queue/producers.hpp>
 
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -17,14 +18,17 @@ struct Producers::Memory {
   std::jthread lanes;
 };
 
-Producers::Producers(const Producing& how) : how_{how}, memory_{std::make_unique<Memory>(how)} {}
+Producers::Producers(const Producing& how) : how_{how}, memory_{std::make_unique<Memory>(how)} {
+  if (how.election == Election::kOutbox)
+    throw std::runtime_error("--election=outbox is what lanes do on a GPU, and --device=cpu has none");
+}
 Producers::~Producers() = default;
 PackageQueue Producers::queue() const { return memory_->memory.queue(); }
 std::uint64_t Producers::resident_lanes() const { return 4 * std::uint64_t{how_.group_lanes}; }
 
 void Producers::start(const Production& production) {
   memory_->lanes = std::jthread([this, production] {
-    with_kernel(how_, production, queue(), [&](const auto& kernel) {
+    with_kernel(how_, production, queue(), nullptr, [&](const auto& kernel) {
       cpu::launch({production.lanes, how_.group_lanes}, GroupExecution::kFibers, kernel);
     });
   });

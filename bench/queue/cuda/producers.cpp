@@ -74,14 +74,31 @@ struct Producers::Memory {
         storage(PackageQueue::storage_bytes(how.slots, how.package_bytes)),
         queue(static_cast<PackageQueue::Counter*>(tail.memory),
               static_cast<PackageQueue::Counter*>(head.memory), static_cast<std::byte*>(storage.memory),
-              how.slots, how.package_bytes) {
+              how.slots, how.package_bytes),
+        host_words(sizeof(gpu::HostWords)),
+        bins(kMaxPes),
+        share_memory(sizeof(gpu::DeviceShare)) {
+    gpu::DeviceShare share{};
+    share.n_pes = kMaxPes;
+    share.has_network = true;
+    share.host_queue = queue;
+    share.host = static_cast<gpu::HostWords*>(host_words.memory);
+    share.bin_of = static_cast<const std::uint8_t*>(bins.memory);
+    std::memset(share.near_bins, gpu::kNetwork, sizeof share.near_bins);
+    check(cudaMemset(bins.memory, gpu::kNetwork, kMaxPes), "cudaMemset");
+    check(cudaMemcpy(share_memory.memory, &share, sizeof share, cudaMemcpyDefault), "cudaMemcpy");
     // The tail's zeroes are written on another stream than the kernels'.
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   DeviceMemory tail;
   PinnedMemory head, storage;
   PackageQueue queue;
+  // What an outbox needs, to which every PE is one of another host.
+  PinnedMemory host_words;
+  DeviceMemory bins, share_memory;
   Stream stream;
+
+  const gpu::DeviceShare* share() const { return static_cast<const gpu::DeviceShare*>(share_memory.memory); }
 };
 
 Producers::Producers(const Producing& how) : how_{how}, memory_{std::make_unique<Memory>(how)} {}
@@ -90,7 +107,7 @@ PackageQueue Producers::queue() const { return memory_->queue; }
 
 std::uint64_t Producers::resident_lanes() const {
   int blocks = 0;
-  with_kernel(how_, {}, memory_->queue, [&]<class Kernel>(const Kernel&) {
+  with_kernel(how_, {}, memory_->queue, memory_->share(), [&]<class Kernel>(const Kernel&) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu::run_lanes<Kernel>,
                                                         static_cast<int>(how_.group_lanes), 0),
           "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -101,7 +118,7 @@ std::uint64_t Producers::resident_lanes() const {
 }
 
 void Producers::start(const Production& production) {
-  with_kernel(how_, production, memory_->queue, [&](const auto& kernel) {
+  with_kernel(how_, production, memory_->queue, memory_->share(), [&](const auto& kernel) {
     const LaunchShape shape{production.lanes, how_.group_lanes};
     const std::string error = cuda_backend::launch(shape, memory_->stream.stream, kernel);
     if (!error.empty()) throw std::runtime_error(error);
