@@ -576,7 +576,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   void start_together();
   void look_around();
   void check_for_hang();
-  void report_hang(const std::string& headline);
+  void report_hang(const std::string& headline, bool network_stuck = false);
   void join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it);
   StageSnapshot snapshot() const;
   std::uint64_t activity() const;

@@ -48,7 +48,7 @@ void Runtime::Impl::check_for_hang() {
   if (!owner_.has_own_thread() || failure_.is_set()) return;
   const std::uint64_t steps = owner_.steps();
   if (!stuck_.check(steps, true)) return;
-  report_hang("the network thread has not moved");
+  report_hang("the network thread has not moved", true);
   std::this_thread::sleep_for(kReportsTravel);  // the peers have seen nothing move either, and report
   std::_Exit(kHangStatus);  // only that thread may call MPI; the launcher ends the other PEs
 }
@@ -90,9 +90,11 @@ StageSnapshot Runtime::Impl::snapshot() const {
   return s;
 }
 
-void Runtime::Impl::report_hang(const std::string& headline) {
+void Runtime::Impl::report_hang(const std::string& headline, bool network_stuck) {
   if (hang_reported_.exchange(true)) return;
-  write_hang_report(snapshot(),
+  StageSnapshot seen = snapshot();
+  seen.network_stuck = network_stuck;
+  write_hang_report(seen,
                     fmt::format("{} for {} s (ESKER_HANG_SECONDS; 0 turns this off) and the job ends",
                                 headline, config_.hang_seconds),
                     config_.hang_file);
