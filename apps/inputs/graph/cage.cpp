@@ -23,8 +23,9 @@ constexpr unsigned char reverse_of(unsigned letter) {
   return static_cast<unsigned char>((letter + kAxes) % kLetters);
 }
 
-/// The part of the tree that a walk has visited, with its edges at each place renamed in order of first
-/// use, outgoing and incoming ones apart. What is left of a walk then is what automorphisms keep.
+/// The part of the tree that a walk has visited, with its edges renamed in order of first use: a new edge
+/// takes, at the place that it leaves, the first free name of its direction, and at its other end the reverse
+/// of that. So the names are a walk too, and all that automorphisms keep of the old one.
 class VisitedTree {
  public:
   VisitedTree() { add_place(); }
@@ -32,9 +33,11 @@ class VisitedTree {
   /// The new name of the edge `letter` at `place`, which moves to its other end.
   unsigned step(unsigned& place, unsigned letter) {
     if (next_[place][letter] == kNone) {
+      unsigned name = letter / kAxes * kAxes;
+      while ((used_[place] >> name & 1) != 0) ++name;
       const unsigned there = add_place();
-      link(place, letter, there);
-      link(there, reverse_of(letter), place);
+      link(place, letter, name, there);
+      link(there, reverse_of(letter), reverse_of(name), place);
     }
     const unsigned name = name_[place][letter];
     place = next_[place][letter];
@@ -46,20 +49,20 @@ class VisitedTree {
 
   unsigned add_place() {
     next_[places_].fill(kNone);
-    used_[places_] = {0, 0};
+    used_[places_] = 0;
     return places_++;
   }
 
-  void link(unsigned from, unsigned letter, unsigned to) {
-    const unsigned direction = letter / kAxes;
+  void link(unsigned from, unsigned letter, unsigned name, unsigned to) {
     next_[from][letter] = static_cast<unsigned char>(to);
-    name_[from][letter] = static_cast<unsigned char>(direction * kAxes + used_[from][direction]++);
+    name_[from][letter] = static_cast<unsigned char>(name);
+    used_[from] |= 1u << name;
   }
 
   unsigned places_ = 0;
   std::array<std::array<unsigned char, kLetters>, kMostMonomers> next_;
   std::array<std::array<unsigned char, kLetters>, kMostMonomers> name_;
-  std::array<std::array<unsigned char, 2>, kMostMonomers> used_;
+  std::array<unsigned, kMostMonomers> used_;  // a bit a name
 };
 
 /// A walk's letters after renaming, as a number in base 6, first bond first.
