@@ -3,14 +3,13 @@
 
 #include <bit>
 
+#include "counter_random.hpp"
+
 namespace graph {
-namespace {
 
-constexpr std::uint64_t kRounds = 6;
-
-}  // namespace
-
-Permutation::Permutation(std::uint64_t size, std::uint64_t seed) : random_{seed}, size_{size} {
+Permutation::Permutation(std::uint64_t size, std::uint64_t seed) : size_{size} {
+  const CounterRandom random(seed);
+  for (std::size_t r = 0; r < kRounds; ++r) keys_[r] = random(r, 0);
   const unsigned bits = size < 2 ? 0 : static_cast<unsigned>(std::bit_width(size - 1));
   low_bits_ = bits - bits / 2;
   low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
@@ -30,21 +29,21 @@ std::uint64_t Permutation::inverse(std::uint64_t y) const {
 }
 
 std::uint64_t Permutation::pass(std::uint64_t x) const {
-  for (std::uint64_t r = 0; r < kRounds; ++r) x = round(x, r);
+  for (std::size_t r = 0; r < kRounds; ++r) x = round(x, r);
   return x;
 }
 
 std::uint64_t Permutation::pass_back(std::uint64_t y) const {
-  for (std::uint64_t r = kRounds; r-- > 0;) y = round(y, r);
+  for (std::size_t r = kRounds; r-- > 0;) y = round(y, r);
   return y;
 }
 
 // Changes one half by a function of the other, so it is its own inverse.
-std::uint64_t Permutation::round(std::uint64_t x, std::uint64_t number) const {
+std::uint64_t Permutation::round(std::uint64_t x, std::size_t number) const {
   const std::uint64_t low = x & low_mask_;
   const std::uint64_t high = x >> low_bits_;
-  if (number % 2 == 0) return high << low_bits_ | (low ^ (random_(number, high) & low_mask_));
-  return (high ^ (random_(number, low) & high_mask_)) << low_bits_ | low;
+  if (number % 2 == 0) return high << low_bits_ | (low ^ (mix(keys_[number] + high) & low_mask_));
+  return (high ^ (mix(keys_[number] + low) & high_mask_)) << low_bits_ | low;
 }
 
 }  // namespace graph

@@ -1,9 +1,9 @@
 // A seeded bijection of [0, n) without a table.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-
-#include "counter_random.hpp"
 
 namespace graph {
 
@@ -20,10 +20,12 @@ class Permutation {
  private:
   std::uint64_t pass(std::uint64_t x) const;
   std::uint64_t pass_back(std::uint64_t y) const;
-  std::uint64_t round(std::uint64_t x, std::uint64_t number) const;
+  std::uint64_t round(std::uint64_t x, std::size_t number) const;
 
-  CounterRandom random_;
+  static constexpr std::size_t kRounds = 6;
+
   std::uint64_t size_;
+  std::array<std::uint64_t, kRounds> keys_;
   unsigned low_bits_;  // of the half that even rounds change
   std::uint64_t low_mask_;
   std::uint64_t high_mask_;  // of the other half, shifted down

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -11,7 +10,7 @@
 namespace graph {
 namespace {
 
-constexpr const char* kBlank = " \t";
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // The standard's conversions know no '+', which Fortran writes.
 std::string_view without_plus(std::string_view field) {
@@ -35,13 +34,15 @@ T convert(std::string_view field, const char* kind) {
 
 Fields split(std::string_view line) {
   Fields fields;
-  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    if (fields.count < fields.text.size()) fields.text[fields.count] = line.substr(at, end - at);
+  std::size_t at = 0;
+  while (true) {
+    while (at < line.size() && is_blank(line[at])) ++at;
+    if (at == line.size()) return fields;
+    const std::size_t begin = at;
+    while (at < line.size() && !is_blank(line[at])) ++at;
+    if (fields.count < fields.text.size()) fields.text[fields.count] = line.substr(begin, at - begin);
     ++fields.count;
-    at = line.find_first_not_of(kBlank, end);
   }
-  return fields;
 }
 
 void expect_count(const Fields& fields, std::size_t count) {
