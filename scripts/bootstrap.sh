@@ -13,6 +13,7 @@ core=(
   libopenmpi-dev openmpi-bin
   libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev
   libgtest-dev libbenchmark-dev
+  zlib1g-dev libmetis-dev                      # graphs of the applications: .gz, partitions
 )
 # Unversioned names: the compilers' numbers differ between the two distributions.
 checks=(

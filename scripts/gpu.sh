@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one command and without a network: build, tests, sanitizers, benchmarks.
 #
 # Contract. Ubuntu 24.04 or Debian 12 with a GPU, its driver, a CUDA toolkit, CMake, a compiler, Open MPI,
-# GoogleTest, fmt and hwloc. Boost's libraries (context, program_options) and nlohmann-json, where the system
+# GoogleTest, fmt, hwloc and zlib. Boost's libraries (context, program_options) and nlohmann-json, where the system
 # has none, come from .deb files in the packages folder: libboost-context1.83-dev, libboost-context1.83.0,
 # libboost-program-options1.83-dev, libboost-program-options1.83.0, nlohmann-json3-dev. They are unpacked
 # under build/, nothing is installed. Every part runs, whatever became of the ones before it; each step has

@@ -1,0 +1,149 @@
+// Matrix Market coordinate files (Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR
+// 5935).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "edge_reader.hpp"
+#include "text_fields.hpp"
+#include "text_file.hpp"
+
+namespace graph {
+namespace {
+
+enum class Values { kReal, kInteger, kPattern };
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+class MatrixMarket final : public EdgeReader {
+ public:
+  MatrixMarket(const std::string& path, bool compressed) : file_{path, compressed} {
+    header_.format = Format::kMatrixMarket;
+    header_.compressed = compressed;
+    bool is_first = true;
+    file_.read_header("the line of rows, columns and entries", [&](std::string_view line) {
+      if (is_first) {
+        read_banner(line);
+        is_first = false;
+        return true;
+      }
+      const Fields fields = split(line);
+      if (is_skipped(fields)) return true;
+      read_size(fields);
+      return false;
+    });
+  }
+
+  const GraphHeader& header() const override { return header_; }
+
+  EdgeCount for_each_edge(Part part, const EdgeVisitor& visit) const override {
+    EdgeCount count;
+    file_.for_each_line(part, [&](std::string_view line) {
+      const Fields fields = split(line);
+      if (is_skipped(fields)) return;
+      const Edge edge = read_entry(fields);
+      visit(edge);
+      count += {1, 1, std::max(edge.from, edge.to) + 1};
+      if (header_.symmetry != Symmetry::kGeneral && edge.from != edge.to) {
+        visit({edge.to, edge.from, header_.symmetry == Symmetry::kSymmetric ? edge.weight : -edge.weight});
+        ++count.edges;
+      }
+    });
+    return count;
+  }
+
+  void check(const EdgeCount& total) const override {
+    if (total.entries == *header_.entries) return;
+    file_.fail_at_line(file_.header_lines(), fmt::format("this line states {} entries, the file has {}",
+                                                         *header_.entries, total.entries));
+  }
+
+ private:
+  static bool is_skipped(const Fields& fields) {
+    return fields.count == 0 || fields.text[0][0] == '%' || fields.text[0][0] == '#';
+  }
+
+  void read_banner(std::string_view line) {
+    const Fields fields = split(line);
+    if (fields.count == 0 || lower(fields.text[0]) != "%%matrixmarket") {
+      throw Malformed("the first line does not begin with %%MatrixMarket");
+    }
+    if (fields.count != 4) expect_count(fields, 5);
+    if (lower(fields.text[1]) != "matrix") throw Malformed(quoted(fields.text[1]) + " is not 'matrix'");
+    if (lower(fields.text[2]) != "coordinate") {
+      throw Malformed(quoted(fields.text[2]) + " is not 'coordinate': dense matrices are no graphs");
+    }
+    values_ = values_of(fields.text[3]);
+    header_.weighted = values_ != Values::kPattern;
+    header_.symmetry = fields.count == 4 ? Symmetry::kGeneral : symmetry_of(fields.text[4]);
+    if (!header_.weighted && header_.symmetry == Symmetry::kSkewSymmetric) {
+      throw Malformed("a pattern has no signs, so it cannot be skew-symmetric");
+    }
+  }
+
+  static Values values_of(std::string_view field) {
+    const std::string name = lower(field);
+    if (name == "real") return Values::kReal;
+    if (name == "integer") return Values::kInteger;
+    if (name == "pattern") return Values::kPattern;
+    throw Malformed(quoted(field) + " is not 'real', 'integer' or 'pattern'");
+  }
+
+  static Symmetry symmetry_of(std::string_view field) {
+    const std::string name = lower(field);
+    if (name == "general") return Symmetry::kGeneral;
+    if (name == "symmetric") return Symmetry::kSymmetric;
+    if (name == "skew-symmetric") return Symmetry::kSkewSymmetric;
+    throw Malformed(quoted(field) + " is not 'general', 'symmetric' or 'skew-symmetric'");
+  }
+
+  void read_size(const Fields& fields) {
+    expect_count(fields, 3);
+    const std::uint64_t rows = to_index(fields.text[0], "number of rows");
+    const std::uint64_t columns = to_index(fields.text[1], "number of columns");
+    if (rows != columns) {
+      throw Malformed(fmt::format("{} rows and {} columns: the matrix of a graph is square", rows, columns));
+    }
+    header_.vertices = rows;
+    header_.entries = to_index(fields.text[2], "number of entries");
+  }
+
+  std::uint64_t to_vertex(std::string_view field) const {
+    const std::uint64_t index = to_index(field, "index");
+    if (index == 0 || index > *header_.vertices) {
+      throw Malformed(fmt::format("index {} is out of range: it is 1 to {}", index, *header_.vertices));
+    }
+    return index - 1;
+  }
+
+  Edge read_entry(const Fields& fields) const {
+    expect_count(fields, header_.weighted ? 3 : 2);
+    Edge edge{to_vertex(fields.text[0]), to_vertex(fields.text[1]), 1};
+    if (values_ == Values::kReal) edge.weight = to_real(fields.text[2]);
+    if (values_ == Values::kInteger) edge.weight = to_integer(fields.text[2]);
+    if (header_.symmetry != Symmetry::kGeneral && edge.from < edge.to) {
+      throw Malformed("above the diagonal, where a symmetric file stores nothing");
+    }
+    if (header_.symmetry == Symmetry::kSkewSymmetric && edge.from == edge.to) {
+      throw Malformed("on the diagonal, where a skew-symmetric file stores nothing");
+    }
+    return edge;
+  }
+
+  TextFile file_;
+  GraphHeader header_{};
+  Values values_{};
+};
+
+}  // namespace
+
+std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed) {
+  return std::make_unique<MatrixMarket>(path, compressed);
+}
+
+}  // namespace graph
