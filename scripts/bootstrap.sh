@@ -11,7 +11,7 @@ source scripts/cuda_toolkit.sh
 core=(
   g++ cmake ninja-build pkg-config git
   libopenmpi-dev openmpi-bin
-  libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev
+  libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev zlib1g-dev
   libgtest-dev libbenchmark-dev
 )
 # Unversioned names: the compilers' numbers differ between the two distributions.
