@@ -2,6 +2,7 @@
 #include "line_reader.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace inputs {
 
@@ -12,18 +13,22 @@ std::size_t FileStream::read(std::span<char> into) {
 }
 
 LineReader::LineReader(ByteStream& stream, std::uint64_t offset)
-    : stream_{stream}, buffer_(1 << 16), offset_{offset}, last_offset_{offset} {}
+    : stream_{stream}, offset_{offset}, last_offset_{offset} {}
 
 /// Reads more behind what is there; false at the end of the stream.
 bool LineReader::fill() {
   if (ended_) return false;
-  if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  if (begin_ == 0 && end_ == capacity_) {
+    auto larger = std::make_unique_for_overwrite<char[]>(2 * capacity_);
+    std::memcpy(larger.get(), buffer_.get(), end_);
+    buffer_ = std::move(larger);
+    capacity_ *= 2;
+  } else if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
-  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-  const std::size_t n = stream_.read(std::span(buffer_).subspan(end_));
+  const std::size_t n = stream_.read({buffer_.get() + end_, capacity_ - end_});
   end_ += n;
   ended_ = n == 0;
   return !ended_;
@@ -33,12 +38,12 @@ std::optional<std::string_view> LineReader::next() {
   std::size_t searched = 0;
   const void* newline = nullptr;
   do {
-    newline = std::memchr(buffer_.data() + begin_ + searched, '\n', end_ - begin_ - searched);
+    newline = std::memchr(buffer_.get() + begin_ + searched, '\n', end_ - begin_ - searched);
     searched = end_ - begin_;
   } while (newline == nullptr && fill());
   if (newline == nullptr && begin_ == end_) return std::nullopt;
 
-  const char* first = buffer_.data() + begin_;
+  const char* first = buffer_.get() + begin_;
   const std::size_t length = newline == nullptr
                                  ? end_ - begin_
                                  : static_cast<std::size_t>(static_cast<const char*>(newline) - first);

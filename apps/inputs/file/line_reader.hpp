@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "file.hpp"
 
@@ -59,7 +59,8 @@ class LineReader {
   bool fill();
 
   ByteStream& stream_;
-  std::vector<char> buffer_;
+  std::size_t capacity_ = std::size_t{1} << 16;
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
   std::size_t begin_ = 0;  // of what was read and not returned
   std::size_t end_ = 0;
   bool ended_ = false;  // the stream has no more

@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -24,19 +25,22 @@ class WrittenFile {
         ::testing::TempDir() + "esker_input_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
     write(contents);
   }
-  ~WrittenFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
+  ~WrittenFile() { remove(); }
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
 
   void write(std::string_view contents) {
-    std::ofstream(path_, std::ios::binary | std::ios::trunc) << contents;
+    remove();  // a new file: ext4 writes one that is overwritten to the disk when it is closed
+    std::ofstream(path_, std::ios::binary) << contents;
   }
   const std::string& path() const { return path_; }
 
  private:
+  void remove() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
   std::string path_;
 };
 

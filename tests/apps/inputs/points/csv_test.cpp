@@ -88,7 +88,7 @@ TEST(Csv, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
   const std::string good = "x,y\n1,-2.5\n3e10,.125\n\n5,6\n7.5,88.25\n";
   WrittenFile file("-");
   int accepted = 0;
-  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     file.write(mutated(good, seed));
     const bool whole = first_reason(reader(file), 1) == "accepted";
     accepted += whole ? 1 : 0;
@@ -100,7 +100,7 @@ TEST(Csv, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
     }
   }
   EXPECT_GT(accepted, 100);
-  EXPECT_LT(accepted, 3900);
+  EXPECT_LT(accepted, 1900);
 }
 
 }  // namespace

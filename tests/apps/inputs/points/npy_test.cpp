@@ -91,8 +91,8 @@ TEST(Npy, WhatIsNotReadIsSaid) {
       {with("'<f8'", "False", "(4611686018427387904, 6)"), ": byte 128: 4611686018427387904 x 6 values"},
       {with("'<f8'", "False", "(99999999999999999999, 6)"),
        ": byte 61: the shape has no size of 64 bits here"},
-      {with("'<f8'", "False", "(3, 2), 'more': 1"), ": byte 75: the header's key 'more' is unknown or twice"},
-      {with("'<f8'", "False", "(3, 2), 'shape': (3, 2)"), ": byte 76: the header's key 'shape' is unknown"},
+      {with("'<f8'", "False", "(3, 2), 'more': 1"), ": byte 76: the header's key 'more' is unknown or twice"},
+      {with("'<f8'", "False", "(3, 2), 'shape': (3, 2)"), ": byte 77: the header's key 'shape' is unknown"},
       {npy("{'descr': '<f8', 'shape': (3, 2), }", kSix), ": byte 64: the header lacks"},
       {npy("['descr']", kSix), ": byte 10: the header has no '{' here"},
       {npy(std::string(kDict) + "x", kSix), ": byte 69: something follows the header's dictionary"},
@@ -117,7 +117,7 @@ TEST(Npy, MutatedFilesAreReadOrRefused) {
   const std::string good = npy(kDict, kSix);
   WrittenFile file("-");
   int accepted = 0;
-  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     file.write(mutated(good, seed));
     const auto read = [&](auto... part) { return read_points<double>(file.path(), part...); };
     const bool whole = first_reason(read, 1) == "accepted";
@@ -125,7 +125,7 @@ TEST(Npy, MutatedFilesAreReadOrRefused) {
     accepted += whole ? 1 : 0;
   }
   EXPECT_GT(accepted, 100);
-  EXPECT_LT(accepted, 5900);
+  EXPECT_LT(accepted, 2900);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(MalformedReads, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
   const std::string fasta = ">a x\nACGTN\nACG\n>b\nac\n\n>c\nGATTACA\nGG\n>d\nA\n";
   int accepted = 0;
   WrittenFile file("-");
-  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const std::string text = mutated(seed % 2 == 0 ? fastq : fasta, seed);
     file.write(text);
     const std::string whole = first_reason(file.path(), 1);
@@ -132,7 +132,7 @@ TEST(MalformedReads, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
     }
   }
   EXPECT_GT(accepted, 100);  // both ways were tested
-  EXPECT_LT(accepted, 5900);
+  EXPECT_LT(accepted, 1900);
 }
 
 TEST(MalformedReads, MutatedGzipIsReadOrRefused) {
@@ -141,11 +141,11 @@ TEST(MalformedReads, MutatedGzipIsReadOrRefused) {
   const std::string good = gzip(text);
   WrittenFile file("-");
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     file.write(mutated(good, seed));
     refused += reason([&] { collect(file.path()); }) == "accepted" ? 0 : 1;
   }
-  EXPECT_GT(refused, 2000);
+  EXPECT_GT(refused, 700);
 }
 
 }  // namespace
