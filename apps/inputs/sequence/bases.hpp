@@ -19,9 +19,7 @@ ESKER_HD constexpr std::uint8_t base_code(char base) {
 }
 
 /// Letter of a code; 'N' for kNoBase.
-ESKER_HD constexpr char base_letter(std::uint8_t code) {
-  return code == 0 ? 'A' : code == 1 ? 'C' : code == 2 ? 'G' : code == 3 ? 'T' : 'N';
-}
+ESKER_HD constexpr char base_letter(std::uint8_t code) { return "ACGTN"[code]; }
 
 /// Phred score of a quality character, '!' to '~': the base is wrong with probability 10^(-score / 10).
 /// Encoding Phred+33.

@@ -34,6 +34,7 @@ class Genome {
 
   /// Code of base `i` < bases().
   ESKER_HD std::uint8_t operator[](std::uint64_t i) const {
+    if (repeat_chance_ == 0) return draw(kOwn, i);
     const std::uint64_t piece = i / repeat_length_;
     if (random_word(seed_, kIsRepeat, piece) >= repeat_chance_ ||
         random_word(seed_, kDiverged, i) < divergence_chance_) {
@@ -49,8 +50,8 @@ class Genome {
   ESKER_HD std::uint8_t draw(Stream stream, std::uint64_t i) const {
     const std::uint64_t word = random_word(seed_, stream, i);
     const bool is_gc = word < gc_chance_;
-    const bool is_second = (word & 1) != 0;  // of A T, or of C G
-    return static_cast<std::uint8_t>(is_gc ? (is_second ? 2 : 1) : (is_second ? 3 : 0));
+    const unsigned second = word & 1;  // of C G, or of A T
+    return static_cast<std::uint8_t>(is_gc ? 1 + second : 3 * second);
   }
 
   std::uint64_t seed_;
