@@ -11,9 +11,9 @@ source scripts/cuda_toolkit.sh
 core=(
   g++ cmake ninja-build pkg-config git
   libopenmpi-dev openmpi-bin
-  libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev
+  libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev zlib1g-dev
   libgtest-dev libbenchmark-dev
-  zlib1g-dev libmetis-dev                      # graphs of the applications: .gz, partitions
+  libmetis-dev                                 # partitions of graphs
 )
 # Unversioned names: the compilers' numbers differ between the two distributions.
 checks=(

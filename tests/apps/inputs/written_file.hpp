@@ -1,91 +1,92 @@
-// Files that a test writes and removes.
+// Files that tests write, and what readers say about them.
 #pragma once
 
 #include <unistd.h>
-#include <zlib.h>
+#include <esker/device/error.hpp>
 
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
+#include <random>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <system_error>
 
-namespace graph {
+#include <gtest/gtest.h>
 
-/// A file of the given bytes, in the temporary folder; `ending` is the end of its name.
+namespace inputs::testing {
+
+/// A file with a name of its own, until destruction.
 class WrittenFile {
  public:
-  WrittenFile(const std::string& ending, const std::string& bytes) {
-    static int number = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("esker-graph-" + std::to_string(::getpid()) + "-" + std::to_string(number++) + ending);
-    std::ofstream file(path_, std::ios::binary);
-    if (!(file << bytes) || !file.flush()) throw std::runtime_error("cannot write " + path_.string());
+  explicit WrittenFile(std::string_view contents) {
+    static int count = 0;
+    path_ =
+        ::testing::TempDir() + "esker_input_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
+    write(contents);
   }
-  ~WrittenFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
+  ~WrittenFile() { remove(); }
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
 
-  std::string path() const { return path_.string(); }
+  void write(std::string_view contents) {
+    remove();  // a new file: ext4 writes one that is overwritten to the disk when it is closed
+    std::ofstream(path_, std::ios::binary) << contents;
+  }
+  const std::string& path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  void remove() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+  std::string path_;
 };
 
-inline std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// One gzip member.
-inline std::string gzip(const std::string& text) {
-  z_stream stream{};
-  constexpr int kGzipWindow = 15 + 16;
-  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-    throw std::runtime_error("deflateInit2");
+/// The esker::Error that `read` throws, or "accepted".
+std::string reason(auto read) {
+  try {
+    read();
+  } catch (const esker::Error& e) {
+    return e.what();
   }
-  std::string result(deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  const int state = deflate(&stream, Z_FINISH);
-  result.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (state != Z_STREAM_END) throw std::runtime_error("deflate");
-  return result;
+  return "accepted";
 }
 
-/// The bytes of .sg, and of .wsg where neighbours alternate with weights.
-struct SerializedBytes {
-  unsigned char directed = 0;
-  std::int64_t neighbours = 0;
-  std::int64_t vertices = 0;
-  std::vector<std::int64_t> offsets;
-  std::vector<std::int32_t> ids;
+/// `said` is "FILE" + `why` and perhaps more.
+inline void expect_reason(const std::string& said, const WrittenFile& file, const std::string& why) {
+  EXPECT_TRUE(said.starts_with(file.path() + why)) << said << "\nexpected: " << file.path() << why;
+}
 
-  /// Once for undirected graphs, twice for directed ones.
-  std::string text() const {
-    std::string result(1, static_cast<char>(directed));
-    append(result, &neighbours, sizeof neighbours);
-    append(result, &vertices, sizeof vertices);
-    for (int copy = 0; copy < (directed == 1 ? 2 : 1); ++copy) {
-      append(result, offsets.data(), offsets.size() * sizeof(std::int64_t));
-      append(result, ids.data(), ids.size() * sizeof(std::int32_t));
+/// `good` with a few bytes changed, removed or doubled, or cut off: the same for the same `seed`.
+inline std::string mutated(std::string good, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  static constexpr std::string_view kTelling = "\n\r@+>,' \0\x1f\xff";
+  for (std::uint64_t changes = 1 + random() % 4; changes > 0 && !good.empty(); --changes) {
+    const std::size_t at = random() % good.size();
+    switch (random() % 6) {
+      case 0:
+        good[at] = static_cast<char>(good[at] ^ (1 << random() % 8));
+        break;
+      case 1:
+        good[at] = static_cast<char>(random());
+        break;
+      case 2:
+        good[at] = kTelling[random() % kTelling.size()];
+        break;
+      case 3:
+        good.erase(at, 1 + random() % 5);
+        break;
+      case 4:
+        good.insert(at, good.substr(random() % good.size(), 1 + random() % 8));
+        break;
+      default:
+        good.resize(at);
+        break;
     }
-    return result;
   }
+  return good;
+}
 
- private:
-  static void append(std::string& to, const void* bytes, std::size_t count) {
-    to.append(static_cast<const char*>(bytes), count);
-  }
-};
-
-}  // namespace graph
+}  // namespace inputs::testing

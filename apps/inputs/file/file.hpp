@@ -1,0 +1,54 @@
+// A regular file that is read by position, and the messages that say where its contents are wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace inputs {
+
+/// Half open: [begin, end).
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
+/// What part `part` of `parts` has of `total` things. The parts are in order, cover everything, and differ
+/// by one at most. `part` < `parts`, or it is a misuse.
+Range part_of(std::uint64_t total, std::uint64_t part, std::uint64_t parts);
+
+/// Throws esker::Error{kConfiguration} "FILE:LINE: reason"; lines count from 1.
+[[noreturn]] void bad_line(const std::string& file, std::uint64_t line, const std::string& reason);
+/// The same for files without lines: "FILE: byte N: reason"; bytes count from 0.
+[[noreturn]] void bad_byte(const std::string& file, std::uint64_t byte, const std::string& reason);
+/// The same for what concerns the whole file: "FILE: reason".
+[[noreturn]] void bad_file(const std::string& file, const std::string& reason);
+
+/// State    open from construction to destruction; read only. Calls of one object may run at once.
+/// Contract Every failure is an esker::Error that names the file and the cause.
+class File {
+ public:
+  /// Throws for what cannot be opened, is no regular file or is empty.
+  explicit File(std::string path);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// In bytes, when it was opened.
+  std::uint64_t size() const { return size_; }
+
+  /// Reads bytes from `offset` on into `into`. Returns how many: fewer than it holds at the end only.
+  std::size_t read_at(std::uint64_t offset, std::span<char> into) const;
+
+  /// The line, from 1, that holds byte `offset`. For messages: it reads the file up to there.
+  std::uint64_t line_of(std::uint64_t offset) const;
+
+ private:
+  std::string path_;
+  int descriptor_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace inputs
