@@ -26,9 +26,6 @@
 
 namespace {
 
-using gups::kStep;
-using gups::mix;
-
 struct Options {
   std::uint64_t updates = std::uint64_t{1} << 24;  // of all PEs
   std::uint64_t table = std::uint64_t{1} << 22;    // words, on all PEs
@@ -49,10 +46,8 @@ struct Problem {
   std::uint32_t pes;           // destinations; in the projection more than there are PEs
   std::uint64_t words_a_pe;    // of one destination
   std::uint64_t updates_a_pe;  // that one PE sends
-  gups::Stream stream_of(std::uint64_t pe) const { return {(seed + pe * updates_a_pe + 1) * kStep}; }
+  inputs::RandomStream stream_of(std::uint64_t pe) const { return gups::stream_of(seed, pe, updates_a_pe); }
 };
-
-ESKER_HD std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) { return mix(seed ^ entry) | 1; }
 
 struct Fold {
   std::uint64_t value;
@@ -64,8 +59,8 @@ struct Send {
   Problem problem;
   esker::SymmetricArray<std::uint64_t> table;
   esker::Handler<std::uint64_t, Fold> handler;
-  gups::Stream stream;  // of this PE
-  bool projecting;      // the whole table stands on this PE
+  inputs::RandomStream stream;  // of this PE
+  bool projecting;              // the whole table stands on this PE
 
   template <class Item, class... Election>
   ESKER_HD void inc(Item&& item, std::uint64_t k, Election&&... election) const {
@@ -85,7 +80,7 @@ struct Send {
   template <class Item, class... Election>
   ESKER_HD void put(Item&& item, std::uint64_t k, Election&&... election) const {
     const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_put(item, target, put_value(problem.seed, entry), pe, election...);
+    esker::shmem_put(item, target, gups::put_value(problem.seed, entry), pe, election...);
   }
   template <class Item, class... Election>
   ESKER_HD void am(Item&& item, std::uint64_t k, Election&&... election) const {
@@ -213,7 +208,7 @@ std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::
                              std::uint64_t first, std::uint32_t me, std::uint32_t senders, bool projecting) {
   std::uint64_t wrong = 0;
   for (std::uint64_t sender = 0; sender < senders; ++sender) {
-    const gups::Stream stream = p.stream_of(sender);
+    const inputs::RandomStream stream = p.stream_of(sender);
     for (std::uint64_t k = 0; k < p.updates_a_pe; ++k) {
       const std::uint64_t r = stream[k];
       const auto [pe, index] = gups::place(r, p.pes, p.words_a_pe);
@@ -227,7 +222,7 @@ std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::
       } else if (o.op == "xor") {
         word ^= r;
       } else if (o.op == "put") {
-        const std::uint64_t value = put_value(p.seed, entry);
+        const std::uint64_t value = gups::put_value(p.seed, entry);
         if (word == value)
           word = ~value;  // found; a later update of the same word finds it marked
         else if (word != ~value)
@@ -239,7 +234,7 @@ std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::
   }
   const std::uint64_t base = (projecting ? 0 : me * p.words_a_pe) + first;
   for (std::uint64_t i = 0; i < words.size(); ++i) {
-    const bool marked = o.op == "put" && words[i] == ~put_value(p.seed, base + i);
+    const bool marked = o.op == "put" && words[i] == ~gups::put_value(p.seed, base + i);
     if (words[i] != 0 && !marked) ++wrong;
   }
   return wrong;

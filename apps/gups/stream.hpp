@@ -5,6 +5,8 @@
 
 #include <esker/esker.hpp>  // ESKER_HD
 
+#include "../inputs/random.hpp"
+
 namespace gups {
 
 /// A word of the distributed table: PE and index in its part.
@@ -13,32 +15,21 @@ struct Place {
   std::uint64_t index;
 };
 
-/// SplitMix64's finaliser: update i of seed s is mix(s + i * kStep).
-constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
-ESKER_HD constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+/// The updates of PE `pe`: `updates_a_pe` consecutive words of the seed's, so that PEs share none.
+ESKER_HD constexpr inputs::RandomStream stream_of(std::uint64_t seed, std::uint64_t pe,
+                                                  std::uint64_t updates_a_pe) {
+  return {(seed + pe * updates_a_pe + 1) * inputs::kStep};
 }
 
-/// One PE's updates: any element, by a multiply-add and mix().
-struct Stream {
-  std::uint64_t start;
-  ESKER_HD constexpr std::uint64_t operator[](std::uint64_t update) const {
-    return mix(start + update * kStep);
-  }
-};
-
-__extension__ using Wide = unsigned __int128;  // 64 by 64 bits
-
-ESKER_HD constexpr std::uint64_t high_half(std::uint64_t a, std::uint64_t b) {
-  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
+/// What a put writes: a function of the table's entry, so that puts of one word agree.
+ESKER_HD constexpr std::uint64_t put_value(std::uint64_t seed, std::uint64_t entry) {
+  return inputs::mix(seed ^ entry) | 1;
 }
 
 /// Uniform over pes * words_a_pe places without a division: the low half of r picks the PE, its top bits
 /// the word.
 ESKER_HD constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {
-  return {static_cast<std::uint32_t>((r & 0xffffffff) * pes >> 32), high_half(r, words_a_pe)};
+  return {static_cast<std::uint32_t>((r & 0xffffffff) * pes >> 32), inputs::scaled(r, words_a_pe)};
 }
 
 /// HPCC RandomAccess: a_{k+1} = 2 a_k, with 7 added where the top bit was set (x^64 + x^2 + x + 1 over

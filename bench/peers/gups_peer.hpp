@@ -18,16 +18,15 @@ struct GupsProblem {
   bool is_put;    // else an increment
   bool is_local;  // every PE updates its own part, without the peer's library: what the memory allows
 
-  constexpr gups::Stream stream_of(std::uint64_t sender) const {
-    return {(seed + sender * updates_a_pe + 1) * gups::kStep};
+  constexpr inputs::RandomStream stream_of(std::uint64_t sender) const {
+    return gups::stream_of(seed, sender, updates_a_pe);
   }
   constexpr gups::Place place_of(std::uint64_t r) const {
     const gups::Place place = gups::place(r, pes, words_a_pe);
     return {is_local ? pe : place.pe, place.index};
   }
-  /// What a put writes: a function of the table's entry, so that puts of one word agree.
   constexpr std::uint64_t put_value(gups::Place place) const {
-    return gups::mix(seed ^ (place.pe * words_a_pe + place.index)) | 1;
+    return gups::put_value(seed, place.pe * words_a_pe + place.index);
   }
 };
 

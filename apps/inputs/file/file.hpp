@@ -8,16 +8,6 @@
 
 namespace inputs {
 
-/// Half open: [begin, end).
-struct Range {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-
-/// What part `part` of `parts` has of `total` things. The parts are in order, cover everything, and differ
-/// by one at most. `part` < `parts`, or it is a misuse.
-Range part_of(std::uint64_t total, std::uint64_t part, std::uint64_t parts);
-
 /// Throws esker::Error{kConfiguration} "FILE:LINE: reason"; lines count from 1.
 [[noreturn]] void bad_line(const std::string& file, std::uint64_t line, const std::string& reason);
 /// The same for files without lines: "FILE: byte N: reason"; bytes count from 0.
@@ -41,7 +31,11 @@ class File {
 
   /// Reads bytes from `offset` on into `into`. Returns how many: fewer than it holds at the end only.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const;
+  /// Fills `into` with the bytes from `offset` on; throws where the file has become shorter.
+  void read_all_at(std::uint64_t offset, std::span<char> into) const;
 
+  /// Position of the first line that begins at `offset` or behind it; size() if there is none.
+  std::uint64_t line_start(std::uint64_t offset) const;
   /// The line, from 1, that holds byte `offset`. For messages: it reads the file up to there.
   std::uint64_t line_of(std::uint64_t offset) const;
 

@@ -6,14 +6,8 @@
 
 namespace inputs {
 
-std::size_t FileStream::read(std::span<char> into) {
-  const std::size_t n = file_.read_at(offset_, into);
-  offset_ += n;
-  return n;
-}
-
-LineReader::LineReader(ByteStream& stream, std::uint64_t offset)
-    : stream_{stream}, offset_{offset}, last_offset_{offset} {}
+LineReader::LineReader(std::unique_ptr<ByteStream> bytes, std::uint64_t offset)
+    : bytes_{std::move(bytes)}, offset_{offset}, last_offset_{offset} {}
 
 /// Reads more behind what is there; false at the end of the stream.
 bool LineReader::fill() {
@@ -28,7 +22,7 @@ bool LineReader::fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  const std::size_t n = stream_.read({buffer_.get() + end_, capacity_ - end_});
+  const std::size_t n = bytes_->read({buffer_.get() + end_, capacity_ - end_});
   end_ += n;
   ended_ = n == 0;
   return !ended_;
@@ -60,14 +54,6 @@ std::optional<std::string_view> LineReader::next() {
 std::optional<char> LineReader::peek() {
   if (begin_ == end_ && !fill()) return std::nullopt;
   return buffer_[begin_];
-}
-
-std::uint64_t line_start(const File& file, std::uint64_t offset) {
-  if (offset == 0) return 0;
-  FileStream stream(file, offset - 1);
-  LineReader lines(stream, offset - 1);
-  lines.next();
-  return lines.offset();
 }
 
 }  // namespace inputs

@@ -5,43 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 
-#include "file.hpp"
+#include "byte_stream.hpp"
 
 namespace inputs {
-
-/// Bytes in order.
-class ByteStream {
- public:
-  ByteStream() = default;
-  virtual ~ByteStream() = default;
-  ByteStream(const ByteStream&) = delete;
-  ByteStream& operator=(const ByteStream&) = delete;
-
-  /// Writes at least one byte to `into`, which is not empty, and returns how many; 0 at the end. Throws
-  /// esker::Error.
-  virtual std::size_t read(std::span<char> into) = 0;
-};
-
-/// A file's bytes from `offset` on. The file outlives the stream.
-class FileStream final : public ByteStream {
- public:
-  FileStream(const File& file, std::uint64_t offset) : file_{file}, offset_{offset} {}
-  std::size_t read(std::span<char> into) override;
-
- private:
-  const File& file_;
-  std::uint64_t offset_;
-};
 
 /// Contract A line ends with "\n", "\r\n" or the end of the stream; what ends it is not part of it. There is
 ///          no line after the last "\n". Memory is 64 KiB, or twice the longest line.
 class LineReader {
  public:
-  /// The first byte of `stream` has position `offset`. The stream outlives the reader.
-  explicit LineReader(ByteStream& stream, std::uint64_t offset = 0);
+  /// The first byte of `bytes` has position `offset`.
+  explicit LineReader(std::unique_ptr<ByteStream> bytes, std::uint64_t offset = 0);
+  /// A file's lines from byte `offset` on. The file outlives the reader.
+  explicit LineReader(const File& file, std::uint64_t offset = 0)
+      : LineReader(plain_bytes(file, offset), offset) {}
 
   /// The next line, valid until the next call of next() or peek(); nothing at the end.
   std::optional<std::string_view> next();
@@ -58,18 +36,15 @@ class LineReader {
  private:
   bool fill();
 
-  ByteStream& stream_;
+  std::unique_ptr<ByteStream> bytes_;
   std::size_t capacity_ = std::size_t{1} << 16;
   std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
   std::size_t begin_ = 0;  // of what was read and not returned
   std::size_t end_ = 0;
-  bool ended_ = false;  // the stream has no more
+  bool ended_ = false;  // bytes_ has no more
   std::uint64_t offset_;
   std::uint64_t last_offset_;
   std::uint64_t lines_ = 0;
 };
-
-/// Position of the first line of `file` that begins at `offset` or behind it; its size if there is none.
-std::uint64_t line_start(const File& file, std::uint64_t offset);
 
 }  // namespace inputs

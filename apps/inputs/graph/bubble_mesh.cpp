@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace graph {
+namespace inputs {
 namespace {
 
 constexpr std::uint64_t kTile = 16;  // points a side
@@ -47,15 +47,15 @@ void BubbleMesh::for_each_edge(Part part, const EdgeVisitor& visit) const {
       if (!is_vertex(there)) return;
       visit({v, vertex_at(there), static_cast<double>(1 + scaled(random_(v, word), kMaxWeight))});
     };
-    join({here.x + 1, here.y}, 0);
-    if ((here.x + here.y) % 2 == 0) join({here.x, here.y + 1}, 1);
+    join({here.x + 1, here.y}, 1);
+    if ((here.x + here.y) % 2 == 0) join({here.x, here.y + 1}, 2);
   }
 }
 
 // The lowest point of the tile's hole, from the tile's corner.
 BubbleMesh::Point BubbleMesh::hole(std::uint64_t tile) const {
-  constexpr std::uint64_t kWordX = 2;
-  constexpr std::uint64_t kWordY = 3;
+  constexpr std::uint64_t kWordX = 3;
+  constexpr std::uint64_t kWordY = 4;
   return {kLeastX + scaled(random_(tile, kWordX), kPlacesX),
           kLeastY + scaled(random_(tile, kWordY), kPlacesY)};
 }
@@ -89,4 +89,4 @@ BubbleMesh::Point BubbleMesh::point_of(std::uint64_t vertex) const {
   return {tile % columns_ * kTile + place % kTile, tile / columns_ * kTile + place / kTile};
 }
 
-}  // namespace graph
+}  // namespace inputs

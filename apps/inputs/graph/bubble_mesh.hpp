@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "counter_random.hpp"
+#include "../file/part.hpp"
+#include "../random.hpp"
 #include "edge.hpp"
-#include "part.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// A honeycomb with one hole a tile.
 ///
@@ -48,7 +48,7 @@ class BubbleMesh {
 
   std::uint64_t columns_;
   std::uint64_t rows_;
-  CounterRandom random_;
+  Random random_;
 };
 
-}  // namespace graph
+}  // namespace inputs

@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-namespace graph {
+namespace inputs {
 namespace {
 
 constexpr unsigned kLeastMonomers = 3;
@@ -145,4 +145,4 @@ void Cage::for_each_edge(Part part, const EdgeVisitor& visit) const {
   }
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "../file/part.hpp"
 #include "edge.hpp"
-#include "part.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// The cage model of A. van Heukelum, G. T. Barkema, R. H. Bisseling (J. Comput. Phys. 180, 2002), whose
 /// matrices are cage3 to cage15 of the SuiteSparse collection; no randomness, so no seed.
@@ -43,4 +43,4 @@ class Cage {
   std::vector<std::uint64_t> states_;  // canonical walks, sorted
 };
 
-}  // namespace graph
+}  // namespace inputs

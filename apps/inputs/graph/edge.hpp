@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace graph {
+namespace inputs {
 
 /// Vertices count from 0. The weight of an edge of a graph without weights is 1.
 struct Edge {
@@ -22,4 +22,4 @@ using EdgeVisitor = std::function<void(const Edge&)>;
 /// Shows its visitor the same edges in the same order at each call.
 using EdgeStream = std::function<void(const EdgeVisitor&)>;
 
-}  // namespace graph
+}  // namespace inputs

@@ -5,7 +5,7 @@
 #include "text_fields.hpp"
 #include "text_file.hpp"
 
-namespace graph {
+namespace inputs {
 namespace {
 
 class EdgeList final : public EdgeReader {
@@ -25,7 +25,7 @@ class EdgeList final : public EdgeReader {
     EdgeCount count;
     file_.for_each_line(part, [&](std::string_view line) {
       const Fields fields = split(line);
-      if (fields.count == 0 || fields.text[0][0] == '#' || fields.text[0][0] == '%') return;
+      if (is_comment(fields)) return;
       expect_count(fields, header_.weighted ? 3 : 2);
       const Edge edge{to_index(fields.text[0], "vertex"), to_index(fields.text[1], "vertex"),
                       header_.weighted ? to_real(fields.text[2]) : 1};
@@ -50,4 +50,4 @@ std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighte
   return std::make_unique<EdgeList>(path, weighted, compressed);
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -6,7 +6,7 @@
 
 #include "graph_file.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// The functions are those of GraphFile.
 class EdgeReader {
@@ -21,4 +21,4 @@ std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighte
 std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed);
 std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weighted);
 
-}  // namespace graph
+}  // namespace inputs

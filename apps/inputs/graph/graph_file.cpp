@@ -9,7 +9,7 @@
 
 #include "edge_reader.hpp"
 
-namespace graph {
+namespace inputs {
 namespace {
 
 std::unique_ptr<EdgeReader> open(const std::string& path) {
@@ -48,4 +48,4 @@ EdgeCount GraphFile::for_each_edge(Part part, const EdgeVisitor& visit) const {
 
 void GraphFile::check(const EdgeCount& total) const { reader_->check(total); }
 
-}  // namespace graph
+}  // namespace inputs

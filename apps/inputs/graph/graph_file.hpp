@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "../file/part.hpp"
 #include "edge.hpp"
-#include "part.hpp"
 
-namespace graph {
+namespace inputs {
 
 enum class Format {
   kMatrixMarket,  // .mtx, .mm: "coordinate" matrices, real, integer or pattern
@@ -90,4 +90,4 @@ class GraphFile {
   std::unique_ptr<EdgeReader> reader_;
 };
 
-}  // namespace graph
+}  // namespace inputs

@@ -3,21 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "edge_reader.hpp"
 #include "text_fields.hpp"
 #include "text_file.hpp"
 
-namespace graph {
+namespace inputs {
 namespace {
 
+using Names = std::array<std::string_view, 3>;
+
 enum class Values { kReal, kInteger, kPattern };
+constexpr Names kValues{"real", "integer", "pattern"};
+constexpr Names kSymmetries{"general", "symmetric", "skew-symmetric"};  // as Symmetry
 
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
+}
+
+/// Which of the names the field is, in either case.
+int name_in(const Names& names, std::string_view field) {
+  const auto found = std::find(names.begin(), names.end(), lower(field));
+  if (found == names.end()) {
+    throw Malformed(fmt::format("{} is not '{}', '{}' or '{}'", quoted(field), names[0], names[1], names[2]));
+  }
+  return static_cast<int>(found - names.begin());
 }
 
 class MatrixMarket final : public EdgeReader {
@@ -33,7 +47,7 @@ class MatrixMarket final : public EdgeReader {
         return true;
       }
       const Fields fields = split(line);
-      if (is_skipped(fields)) return true;
+      if (is_comment(fields)) return true;
       read_size(fields);
       return false;
     });
@@ -45,7 +59,7 @@ class MatrixMarket final : public EdgeReader {
     EdgeCount count;
     file_.for_each_line(part, [&](std::string_view line) {
       const Fields fields = split(line);
-      if (is_skipped(fields)) return;
+      if (is_comment(fields)) return;
       const Edge edge = read_entry(fields);
       visit(edge);
       count += {1, 1, std::max(edge.from, edge.to) + 1};
@@ -64,10 +78,6 @@ class MatrixMarket final : public EdgeReader {
   }
 
  private:
-  static bool is_skipped(const Fields& fields) {
-    return fields.count == 0 || fields.text[0][0] == '%' || fields.text[0][0] == '#';
-  }
-
   void read_banner(std::string_view line) {
     const Fields fields = split(line);
     if (fields.count == 0 || lower(fields.text[0]) != "%%matrixmarket") {
@@ -78,28 +88,13 @@ class MatrixMarket final : public EdgeReader {
     if (lower(fields.text[2]) != "coordinate") {
       throw Malformed(quoted(fields.text[2]) + " is not 'coordinate': dense matrices are no graphs");
     }
-    values_ = values_of(fields.text[3]);
+    values_ = Values{name_in(kValues, fields.text[3])};
     header_.weighted = values_ != Values::kPattern;
-    header_.symmetry = fields.count == 4 ? Symmetry::kGeneral : symmetry_of(fields.text[4]);
+    header_.symmetry =
+        fields.count == 4 ? Symmetry::kGeneral : Symmetry{name_in(kSymmetries, fields.text[4])};
     if (!header_.weighted && header_.symmetry == Symmetry::kSkewSymmetric) {
       throw Malformed("a pattern has no signs, so it cannot be skew-symmetric");
     }
-  }
-
-  static Values values_of(std::string_view field) {
-    const std::string name = lower(field);
-    if (name == "real") return Values::kReal;
-    if (name == "integer") return Values::kInteger;
-    if (name == "pattern") return Values::kPattern;
-    throw Malformed(quoted(field) + " is not 'real', 'integer' or 'pattern'");
-  }
-
-  static Symmetry symmetry_of(std::string_view field) {
-    const std::string name = lower(field);
-    if (name == "general") return Symmetry::kGeneral;
-    if (name == "symmetric") return Symmetry::kSymmetric;
-    if (name == "skew-symmetric") return Symmetry::kSkewSymmetric;
-    throw Malformed(quoted(field) + " is not 'general', 'symmetric' or 'skew-symmetric'");
   }
 
   void read_size(const Fields& fields) {
@@ -146,4 +141,4 @@ std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool com
   return std::make_unique<MatrixMarket>(path, compressed);
 }
 
-}  // namespace graph
+}  // namespace inputs

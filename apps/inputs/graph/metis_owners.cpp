@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace graph {
+namespace inputs {
 namespace {
 
 static_assert(std::is_signed_v<idx_t> && sizeof(idx_t) >= 4);
@@ -126,4 +126,4 @@ std::vector<Owner> metis_owners(std::uint64_t vertices, Owner owners, std::uint6
   return {part.begin(), part.end()};
 }
 
-}  // namespace graph
+}  // namespace inputs

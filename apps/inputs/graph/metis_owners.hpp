@@ -7,7 +7,7 @@
 #include "edge.hpp"
 #include "vertex_partition.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// Divides vertices among owners with METIS's multilevel k-way partitioning (Karypis, Kumar, SIAM J. Sci.
 /// Comput. 20, 1998): parts of nearly one size, few edges between them. Directions, weights, loops and
@@ -24,4 +24,4 @@ namespace graph {
 std::vector<VertexPartition::Owner> metis_owners(std::uint64_t vertices, VertexPartition::Owner owners,
                                                  std::uint64_t seed, const EdgeStream& edges);
 
-}  // namespace graph
+}  // namespace inputs

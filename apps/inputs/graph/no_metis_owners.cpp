@@ -3,7 +3,7 @@
 
 #include "metis_owners.hpp"
 
-namespace graph {
+namespace inputs {
 
 std::vector<VertexPartition::Owner> metis_owners(std::uint64_t, VertexPartition::Owner, std::uint64_t,
                                                  const EdgeStream&) {
@@ -11,4 +11,4 @@ std::vector<VertexPartition::Owner> metis_owners(std::uint64_t, VertexPartition:
                      "METIS partition: this build has no METIS; configure it with -DESKER_METIS=ON");
 }
 
-}  // namespace graph
+}  // namespace inputs

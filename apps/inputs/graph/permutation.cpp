@@ -3,13 +3,13 @@
 
 #include <bit>
 
-#include "counter_random.hpp"
+#include "../random.hpp"
 
-namespace graph {
+namespace inputs {
 
 Permutation::Permutation(std::uint64_t size, std::uint64_t seed) : size_{size} {
-  const CounterRandom random(seed);
-  for (std::size_t r = 0; r < kRounds; ++r) keys_[r] = random(r, 0);
+  const Random random(seed);
+  for (std::size_t r = 0; r < kRounds; ++r) keys_[r] = random(r, 1);
   const unsigned bits = size < 2 ? 0 : static_cast<unsigned>(std::bit_width(size - 1));
   low_bits_ = bits - bits / 2;
   low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
@@ -46,4 +46,4 @@ std::uint64_t Permutation::round(std::uint64_t x, std::size_t number) const {
   return (high ^ (mix(keys_[number] + low) & high_mask_)) << low_bits_ | low;
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace graph {
+namespace inputs {
 
 /// Contract. operator() is a bijection of [0, size) and inverse() its inverse; arguments are below size.
 /// A Feistel network permutes the smallest power of two that holds size, and a value that falls outside
@@ -31,4 +31,4 @@ class Permutation {
   std::uint64_t high_mask_;  // of the other half, shifted down
 };
 
-}  // namespace graph
+}  // namespace inputs

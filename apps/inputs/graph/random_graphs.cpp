@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 #include <esker/device/error.hpp>
 
-namespace graph {
+namespace inputs {
 namespace {
 
 constexpr unsigned kMaxScale = 40;
 constexpr std::uint64_t kMaxDegree = 1 << 20;
 constexpr std::uint64_t kMaxWeight = 255;  // GAP's
 
-// Words of an edge's row of random numbers.
-constexpr std::uint64_t kWeightWord = 0;
-constexpr std::uint64_t kFirstWord = 1;
+// Words of an edge's stream.
+constexpr std::uint64_t kWeightWord = 1;
+constexpr std::uint64_t kFirstWord = 2;
 
 // Upper ends of the quadrants A, B and C of a level, for 32 random bits.
 constexpr double kTwo32 = 4294967296.0;
@@ -67,4 +67,4 @@ Edge UniformRandom::edge(std::uint64_t i) const {
           weight(i)};
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "counter_random.hpp"
+#include "../file/part.hpp"
+#include "../random.hpp"
 #include "edge.hpp"
-#include "part.hpp"
 #include "permutation.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// What GAP and Graph500 take: edges a vertex.
 constexpr std::uint64_t kGapDegree = 16;
@@ -34,13 +34,13 @@ class RandomGraph {
   RandomGraph(unsigned scale, std::uint64_t degree, std::uint64_t seed);
 
   unsigned scale() const { return scale_; }
-  const CounterRandom& random() const { return random_; }
+  const Random& random() const { return random_; }
   double weight(std::uint64_t i) const;
 
  private:
   unsigned scale_;
   std::uint64_t degree_;
-  CounterRandom random_;
+  Random random_;
 };
 
 /// Graph500's Kronecker graph (Leskovec et al., JMLR 11, 2010; Graph500 specification, section 3): for each
@@ -62,4 +62,4 @@ class UniformRandom final : public RandomGraph {
   Edge edge(std::uint64_t i) const override;
 };
 
-}  // namespace graph
+}  // namespace inputs

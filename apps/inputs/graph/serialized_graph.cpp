@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
+#include "../file/file.hpp"
 #include "edge_reader.hpp"
-#include "input_file.hpp"
 
-namespace graph {
+namespace inputs {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the file's integers are read as they lie");
@@ -40,7 +40,7 @@ class SerializedGraph final : public EdgeReader {
     for (std::uint64_t first = mine.begin; first < mine.end; first += kAtOnce) {
       const std::uint64_t nodes = std::min(kAtOnce, mine.end - first);
       offsets.resize(nodes + 1);
-      file_.read_all(offset_at(first), offsets.data(), offsets.size() * kOffsetBytes);
+      read(offset_at(first), offsets.data(), offsets.size());
       check_offsets(first, offsets);
       visit_nodes(first, offsets, visit, count);
     }
@@ -50,28 +50,26 @@ class SerializedGraph final : public EdgeReader {
   /// The offsets leave no room for any other number of neighbours.
   void check(const EdgeCount& total) const override {
     if (total.entries == neighbours_) return;
-    file_.fail_at_byte(
+    fail_at_byte(
         1, fmt::format("the file states {} neighbours, and {} were counted", neighbours_, total.entries));
   }
 
  private:
   void read_header(bool weighted) {
-    if (file_.size_bytes() < kHeaderBytes) {
-      file_.fail_at_byte(file_.size_bytes(),
-                         fmt::format("the file ends within its header of {} bytes", kHeaderBytes));
+    if (file_.size() < kHeaderBytes) {
+      fail_at_byte(file_.size(), fmt::format("the file ends within its header of {} bytes", kHeaderBytes));
     }
     unsigned char directed = 0;
     std::int64_t neighbours = 0;
     std::int64_t nodes = 0;
-    file_.read_all(0, &directed, 1);
-    file_.read_all(1, &neighbours, 8);
-    file_.read_all(9, &nodes, 8);
-    if (directed > 1) file_.fail_at_byte(0, fmt::format("'directed' is {}, not 0 or 1", directed));
-    if (neighbours < 0)
-      file_.fail_at_byte(1, fmt::format("the number of neighbours, {}, is negative", neighbours));
+    read(0, &directed);
+    read(1, &neighbours);
+    read(9, &nodes);
+    if (directed > 1) fail_at_byte(0, fmt::format("'directed' is {}, not 0 or 1", directed));
+    if (neighbours < 0) fail_at_byte(1, fmt::format("the number of neighbours, {}, is negative", neighbours));
     // Ids are signed and of 32 bits.
     if (nodes < 0 || nodes > std::int64_t{1} << 31) {
-      file_.fail_at_byte(9, fmt::format("the number of vertices, {}, is not 0 to 2^31", nodes));
+      fail_at_byte(9, fmt::format("the number of vertices, {}, is not 0 to 2^31", nodes));
     }
     directed_ = directed != 0;
     neighbours_ = static_cast<std::uint64_t>(neighbours);
@@ -89,14 +87,14 @@ class SerializedGraph final : public EdgeReader {
     const std::uint64_t most = (std::numeric_limits<std::uint64_t>::max() - kHeaderBytes) / 2;
     const std::uint64_t offset_bytes = (nodes_ + 1) * kOffsetBytes;
     if (neighbours_ > (most - offset_bytes) / neighbour_bytes_) {
-      file_.fail_at_byte(1, fmt::format("the number of neighbours, {}, overflows", neighbours_));
+      fail_at_byte(1, fmt::format("the number of neighbours, {}, overflows", neighbours_));
     }
     const std::uint64_t expected = kHeaderBytes + copies * (offset_bytes + neighbours_ * neighbour_bytes_);
-    if (file_.size_bytes() != expected) {
-      file_.fail_at_byte(std::min(file_.size_bytes(), expected),
-                         fmt::format("{} {} vertices and {} neighbours take {} bytes, the file has {}",
-                                     file_.size_bytes() < expected ? "truncated:" : "trailing bytes:", nodes_,
-                                     neighbours_, expected, file_.size_bytes()));
+    if (file_.size() != expected) {
+      fail_at_byte(std::min(file_.size(), expected),
+                   fmt::format("{} {} vertices and {} neighbours take {} bytes, the file has {}",
+                               file_.size() < expected ? "truncated:" : "trailing bytes:", nodes_,
+                               neighbours_, expected, file_.size()));
     }
   }
 
@@ -105,12 +103,21 @@ class SerializedGraph final : public EdgeReader {
 
   std::uint64_t offset(std::uint64_t node) const {
     std::uint64_t value = 0;
-    file_.read_all(offset_at(node), &value, kOffsetBytes);
+    read(offset_at(node), &value);
     return value;
   }
 
+  template <class T>
+  void read(std::uint64_t at, T* values, std::size_t count = 1) const {
+    file_.read_all_at(at, {reinterpret_cast<char*>(values), count * sizeof(T)});
+  }
+
+  [[noreturn]] void fail_at_byte(std::uint64_t byte, const std::string& reason) const {
+    bad_byte(file_.path(), byte, reason);
+  }
+
   [[noreturn]] void fail_at_offset(std::uint64_t node, const std::string& reason) const {
-    file_.fail_at_byte(offset_at(node), reason);
+    fail_at_byte(offset_at(node), reason);
   }
 
   // With the first and the last one known, offsets that do not fall are all in range.
@@ -130,7 +137,7 @@ class SerializedGraph final : public EdgeReader {
     std::size_t owner = 0;  // of neighbour i
     for (std::uint64_t begin = offsets.front(); begin < offsets.back(); begin += kAtOnce) {
       const std::uint64_t end = std::min(begin + kAtOnce, offsets.back());
-      file_.read_all(neighbour_at(begin), buffer.data(), (end - begin) * neighbour_bytes_);
+      read(neighbour_at(begin), buffer.data(), (end - begin) * neighbour_bytes_);
       for (std::uint64_t i = begin; i < end; ++i) {
         while (i >= offsets[owner + 1]) ++owner;
         const Edge edge = to_edge(first + owner, i, buffer.data() + (i - begin) * neighbour_bytes_);
@@ -146,14 +153,13 @@ class SerializedGraph final : public EdgeReader {
     std::memcpy(&to, bytes, sizeof to);
     if (header_.weighted) std::memcpy(&weight, bytes + sizeof to, sizeof weight);
     if (to < 0 || static_cast<std::uint64_t>(to) >= nodes_) {
-      file_.fail_at_byte(
-          neighbour_at(i),
-          fmt::format("neighbour {} of vertex {} is out of range: {} vertices", to, from, nodes_));
+      fail_at_byte(neighbour_at(i),
+                   fmt::format("neighbour {} of vertex {} is out of range: {} vertices", to, from, nodes_));
     }
     return {from, static_cast<std::uint64_t>(to), static_cast<double>(weight)};
   }
 
-  InputFile file_;
+  File file_;
   std::uint64_t neighbour_bytes_;
   bool directed_ = false;
   std::uint64_t neighbours_ = 0;
@@ -167,4 +173,4 @@ std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weight
   return std::make_unique<SerializedGraph>(path, weighted);
 }
 
-}  // namespace graph
+}  // namespace inputs

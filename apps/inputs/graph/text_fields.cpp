@@ -7,7 +7,7 @@
 #include <cmath>
 #include <system_error>
 
-namespace graph {
+namespace inputs {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -45,6 +45,10 @@ Fields split(std::string_view line) {
   }
 }
 
+bool is_comment(const Fields& fields) {
+  return fields.count == 0 || fields.text[0][0] == '#' || fields.text[0][0] == '%';
+}
+
 void expect_count(const Fields& fields, std::size_t count) {
   if (fields.count == count) return;
   throw Malformed(fmt::format("{} field{} instead of {}", fields.count, fields.count == 1 ? "" : "s", count));
@@ -78,4 +82,4 @@ std::string quoted(std::string_view field) {
   return text + (field.size() > kShown ? "...'" : "'");
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace graph {
+namespace inputs {
 
 /// A reason without a place: whoever knows the file and the line turns it into an esker::Error.
 class Malformed : public std::runtime_error {
@@ -26,6 +26,9 @@ struct Fields {
 };
 Fields split(std::string_view line);
 
+/// A line that all formats skip: blank, or with '#' or '%' first.
+bool is_comment(const Fields& fields);
+
 // What follows throws Malformed with the field's text and the reason.
 
 void expect_count(const Fields& fields, std::size_t count);
@@ -42,4 +45,4 @@ double to_integer(std::string_view field);
 /// The field in quotes, cut to a length for messages, with '?' for what is not printable ASCII.
 std::string quoted(std::string_view field);
 
-}  // namespace graph
+}  // namespace inputs

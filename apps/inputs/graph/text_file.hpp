@@ -3,15 +3,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "byte_source.hpp"
-#include "input_file.hpp"
-#include "part.hpp"
+#include "../file/file.hpp"
+#include "../file/line_reader.hpp"
+#include "../file/part.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// A header of lines, if read_header() is called, and a body of lines.
 ///
@@ -40,16 +39,14 @@ class TextFile {
   [[noreturn]] void fail_at_line(std::uint64_t line, const std::string& reason) const;
 
  private:
-  std::unique_ptr<ByteSource> source() const;
+  LineReader lines() const;
   void for_each_line_of_range(Range bytes, const std::function<void(std::string_view)>& visit) const;
   void for_each_line_of_blocks(Part part, const std::function<void(std::string_view)>& visit) const;
-  std::uint64_t line_start(std::uint64_t offset) const;
-  std::uint64_t newlines_before(std::uint64_t offset) const;
 
-  InputFile file_;
+  File file_;
   bool compressed_;
   std::uint64_t header_lines_ = 0;
   std::uint64_t header_bytes_ = 0;
 };
 
-}  // namespace graph
+}  // namespace inputs

@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "part.hpp"
+#include "../file/part.hpp"
 
-namespace graph {
+namespace inputs {
 
 struct VertexPartition::Table {
   std::vector<Owner> owner;                // of a vertex
@@ -94,4 +94,4 @@ EdgeCut& EdgeCut::operator+=(const EdgeCut& other) {
   return *this;
 }
 
-}  // namespace graph
+}  // namespace inputs

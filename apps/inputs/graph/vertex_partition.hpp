@@ -8,7 +8,7 @@
 #include "edge.hpp"
 #include "permutation.hpp"
 
-namespace graph {
+namespace inputs {
 
 /// A bijection between vertices, 0 to vertices() - 1, and pairs (owner, index) with index < count(owner).
 /// All processes build it alike; nothing is exchanged. Reading it is safe from any number of threads.
@@ -61,4 +61,4 @@ struct EdgeCut {
   double fraction() const { return edges == 0 ? 0 : static_cast<double>(cut) / static_cast<double>(edges); }
 };
 
-}  // namespace graph
+}  // namespace inputs

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "../random.hpp"
 #include "points.hpp"
 
 namespace inputs {
@@ -37,10 +38,11 @@ class Clusters {
 
  private:
   ClusterOptions options_;
+  Random random_;
 };
 
-/// Points part_of(points(), part, parts), in order.
+/// Points range_of(points(), part), in order.
 template <class Real>
-Points<Real> generate(const Clusters& clusters, std::uint64_t part = 0, std::uint64_t parts = 1);
+Points<Real> generate(const Clusters& clusters, Part part = {});
 
 }  // namespace inputs

@@ -59,8 +59,7 @@ struct Layout {
 };
 
 Layout layout_of(const File& file) {
-  FileStream bytes(file, 0);
-  LineReader lines(bytes);
+  LineReader lines(file);
   bool may_be_header = true;
   while (const auto line = lines.next()) {
     if (trim(*line).empty()) continue;
@@ -79,14 +78,13 @@ Layout layout_of(const File& file) {
 }  // namespace
 
 template <class Real>
-Points<Real> read_csv(const std::string& path, std::uint64_t part, std::uint64_t parts) {
+Points<Real> read_csv(const std::string& path, Part part) {
   const File file(path);
   const Layout layout = layout_of(file);
-  const Range range = part_of(file.size() - layout.first_point, part, parts);
-  const std::uint64_t begin = line_start(file, layout.first_point + range.begin);
+  const Range range = range_of(file.size() - layout.first_point, part);
+  const std::uint64_t begin = file.line_start(layout.first_point + range.begin);
   const std::uint64_t end = layout.first_point + range.end;
-  FileStream bytes(file, begin);
-  LineReader lines(bytes, begin);
+  LineReader lines(file, begin);
 
   Points<Real> points{layout.columns, {}};
   const auto fail = [&](const std::string& reason) {
@@ -113,7 +111,7 @@ Points<Real> read_csv(const std::string& path, std::uint64_t part, std::uint64_t
   return points;
 }
 
-template Points<float> read_csv(const std::string&, std::uint64_t, std::uint64_t);
-template Points<double> read_csv(const std::string&, std::uint64_t, std::uint64_t);
+template Points<float> read_csv(const std::string&, Part);
+template Points<double> read_csv(const std::string&, Part);
 
 }  // namespace inputs

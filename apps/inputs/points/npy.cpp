@@ -193,9 +193,7 @@ void append(const File& file, std::uint64_t at, std::uint64_t count, std::vector
   values.reserve(count);
   while (values.size() < count) {
     const std::uint64_t n = std::min(kValues, count - values.size());
-    if (file.read_at(at, std::span(buffer).first(n * sizeof(Stored))) < n * sizeof(Stored)) {
-      bad_byte(file.path(), at, "the file has become shorter since it was opened");
-    }
+    file.read_all_at(at, std::span(buffer).first(n * sizeof(Stored)));
     for (std::uint64_t i = 0; i < n; ++i, at += sizeof(Stored)) {
       Stored value;
       std::memcpy(&value, buffer.data() + i * sizeof(Stored), sizeof(Stored));
@@ -216,12 +214,12 @@ bool is_npy(const File& file) {
 }
 
 template <class Real>
-Points<Real> read_npy(const std::string& path, std::uint64_t part, std::uint64_t parts) {
+Points<Real> read_npy(const std::string& path, Part part) {
   const File file(path);
   const Layout layout = layout_of(file);
-  const Range rows = part_of(layout.rows, part, parts);
+  const Range rows = range_of(layout.rows, part);
   const std::uint64_t at = layout.first_value + rows.begin * layout.columns * layout.value_bytes();
-  const std::uint64_t count = (rows.end - rows.begin) * layout.columns;
+  const std::uint64_t count = rows.size() * layout.columns;
   Points<Real> points{layout.columns, {}};
   if (layout.is_double) {
     append<double>(file, at, count, points.values);
@@ -231,7 +229,7 @@ Points<Real> read_npy(const std::string& path, std::uint64_t part, std::uint64_t
   return points;
 }
 
-template Points<float> read_npy(const std::string&, std::uint64_t, std::uint64_t);
-template Points<double> read_npy(const std::string&, std::uint64_t, std::uint64_t);
+template Points<float> read_npy(const std::string&, Part);
+template Points<double> read_npy(const std::string&, Part);
 
 }  // namespace inputs

@@ -4,11 +4,11 @@
 namespace inputs {
 
 template <class Real>
-Points<Real> read_points(const std::string& file, std::uint64_t part, std::uint64_t parts) {
-  return is_npy(File(file)) ? read_npy<Real>(file, part, parts) : read_csv<Real>(file, part, parts);
+Points<Real> read_points(const std::string& file, Part part) {
+  return is_npy(File(file)) ? read_npy<Real>(file, part) : read_csv<Real>(file, part);
 }
 
-template Points<float> read_points(const std::string&, std::uint64_t, std::uint64_t);
-template Points<double> read_points(const std::string&, std::uint64_t, std::uint64_t);
+template Points<float> read_points(const std::string&, Part);
+template Points<double> read_points(const std::string&, Part);
 
 }  // namespace inputs

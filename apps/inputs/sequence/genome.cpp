@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "../file/file.hpp"
+
 namespace inputs {
 namespace {
 
@@ -35,7 +37,7 @@ std::uint64_t checked_reads(double coverage, std::uint64_t bases, std::uint64_t 
 }  // namespace
 
 Genome::Genome(const GenomeOptions& options)
-    : seed_{options.seed},
+    : random_{options.seed},
       bases_{checked_count(options.bases, "generated genome: it has no bases")},
       gc_chance_{
           checked_chance(options.gc, "generated genome: the fraction of G and C is not within 0 and 1")},
@@ -48,7 +50,7 @@ Genome::Genome(const GenomeOptions& options)
 
 ReadGenerator::ReadGenerator(const Genome& genome, const ReadOptions& options)
     : genome_{genome},
-      seed_{options.seed},
+      random_{options.seed},
       length_{checked_count(options.length, "generated reads: they have no bases")},
       reads_{checked_reads(options.coverage, genome.bases(), length_)},
       error_chance_{
@@ -56,7 +58,7 @@ ReadGenerator::ReadGenerator(const Genome& genome, const ReadOptions& options)
 
 void write_fastq(const std::string& file, const ReadGenerator& generator) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  for_each_read(generator, 0, 1, [&](const Read& read) {
+  for_each_read(generator, {}, [&](const Read& read) {
     out << fmt::format("@{}\n{}\n+\n{}\n", read.name, read.bases, read.qualities);
   });
   out.close();

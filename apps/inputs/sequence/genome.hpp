@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../file/file.hpp"
+#include "../file/part.hpp"
 #include "../random.hpp"
 #include "bases.hpp"
 #include "reads.hpp"
@@ -36,11 +36,10 @@ class Genome {
   ESKER_HD std::uint8_t operator[](std::uint64_t i) const {
     if (repeat_chance_ == 0) return draw(kOwn, i);
     const std::uint64_t piece = i / repeat_length_;
-    if (random_word(seed_, kIsRepeat, piece) >= repeat_chance_ ||
-        random_word(seed_, kDiverged, i) < divergence_chance_) {
+    if (random_(kIsRepeat, piece) >= repeat_chance_ || random_(kDiverged, i) < divergence_chance_) {
       return draw(kOwn, i);
     }
-    const std::uint64_t family = scale(random_word(seed_, kFamily, piece), families_);
+    const std::uint64_t family = scaled(random_(kFamily, piece), families_);
     return draw(kRepeated, family * repeat_length_ + i % repeat_length_);
   }
 
@@ -48,13 +47,13 @@ class Genome {
   enum Stream : std::uint64_t { kOwn, kRepeated, kIsRepeat, kFamily, kDiverged };
 
   ESKER_HD std::uint8_t draw(Stream stream, std::uint64_t i) const {
-    const std::uint64_t word = random_word(seed_, stream, i);
+    const std::uint64_t word = random_(stream, i);
     const bool is_gc = word < gc_chance_;
     const unsigned second = word & 1;  // of C G, or of A T
     return static_cast<std::uint8_t>(is_gc ? 1 + second : 3 * second);
   }
 
-  std::uint64_t seed_;
+  Random random_;
   std::uint64_t bases_;
   std::uint64_t gc_chance_;
   std::uint64_t repeat_chance_;
@@ -86,9 +85,9 @@ class ReadGenerator {
 
   /// Where read `i` begins in the genome, on the forward strand.
   ESKER_HD std::uint64_t start(std::uint64_t i) const {
-    return scale(random_word(seed_, kStart, i), genome_.bases() - length_ + 1);
+    return scaled(random_(kStart, i), genome_.bases() - length_ + 1);
   }
-  ESKER_HD bool is_reversed(std::uint64_t i) const { return (random_word(seed_, kStrand, i) & 1) != 0; }
+  ESKER_HD bool is_reversed(std::uint64_t i) const { return (random_(kStrand, i) & 1) != 0; }
 
   /// Writes read `i` < reads(): `length()` letters, and as many qualities, Phred+33.
   ESKER_HD void write(std::uint64_t i, char* bases, char* qualities) const {
@@ -97,11 +96,11 @@ class ReadGenerator {
     for (std::uint64_t j = 0; j < length_; ++j) {
       const unsigned there = genome_[reversed ? first + length_ - 1 - j : first + j];
       const unsigned true_code = reversed ? 3 - there : there;
-      const std::uint64_t word = random_word(seed_, kDetail, i * length_ + j);
-      const bool is_wrong = random_word(seed_, kError, i * length_ + j) < error_chance_;
+      const std::uint64_t word = random_(kDetail, i * length_ + j);
+      const bool is_wrong = random_(kError, i * length_ + j) < error_chance_;
       const unsigned code =
           is_wrong ? (true_code + 1 + static_cast<unsigned>((word & 0xffffffff) % 3)) & 3u : true_code;
-      const std::uint64_t quality = is_wrong ? 2 + scale(word, 19) : kWorstTrueQuality + scale(word, 16);
+      const std::uint64_t quality = is_wrong ? 2 + scaled(word, 19) : kWorstTrueQuality + scaled(word, 16);
       bases[j] = base_letter(static_cast<std::uint8_t>(code));
       qualities[j] = static_cast<char>('!' + quality);
     }
@@ -111,7 +110,7 @@ class ReadGenerator {
   enum Stream : std::uint64_t { kStart = 16, kStrand, kError, kDetail };  // apart from the genome's
 
   Genome genome_;
-  std::uint64_t seed_;
+  Random random_;
   std::uint64_t length_;
   std::uint64_t reads_;
   std::uint64_t error_chance_;
@@ -119,10 +118,10 @@ class ReadGenerator {
 
 /// Calls visit(read) for the reads of the part, as for_each_read() of a file does. Read i is named "i".
 template <class Visit>
-void for_each_read(const ReadGenerator& generator, std::uint64_t part, std::uint64_t parts, Visit visit) {
+void for_each_read(const ReadGenerator& generator, Part part, Visit visit) {
   std::string bases(generator.length(), 'N');
   std::string qualities(generator.length(), '!');
-  const Range mine = part_of(generator.reads(), part, parts);
+  const Range mine = range_of(generator.reads(), part);
   for (std::uint64_t i = mine.begin; i < mine.end; ++i) {
     generator.write(i, bases.data(), qualities.data());
     const std::string name = std::to_string(i);

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "bases.hpp"
-#include "gzip_stream.hpp"
 
 namespace inputs {
 namespace {
@@ -55,24 +54,19 @@ std::uint64_t fastq_start(LineReader& lines) {
 std::uint64_t record_start(const File& file, std::uint64_t offset, bool is_fastq) {
   if (offset == 0) return 0;
   if (offset == file.size()) return offset;
-  const std::uint64_t line = line_start(file, offset);
-  FileStream stream(file, line);
-  LineReader lines(stream, line);
+  LineReader lines(file, file.line_start(offset));
   return is_fastq ? fastq_start(lines) : fasta_start(lines);
 }
 
 }  // namespace
 
-ReadStream::ReadStream(const std::string& file, std::uint64_t part, std::uint64_t parts)
-    : file_{file}, compressed_{is_gzip(file_)}, end_{std::numeric_limits<std::uint64_t>::max()} {
-  const Range range = part_of(file_.size(), part, parts);
-  if (compressed_) {
-    bytes_ = std::make_unique<GzipStream>(file_);
-  } else {
-    bytes_ = std::make_unique<FileStream>(file_, 0);
-  }
-  lines_ = std::make_unique<LineReader>(*bytes_);
-  const auto first = lines_->peek();
+ReadStream::ReadStream(const std::string& file, Part part)
+    : file_{file},
+      compressed_{is_gzip(file_)},
+      lines_{compressed_ ? gzip_bytes(file_) : plain_bytes(file_)},
+      end_{std::numeric_limits<std::uint64_t>::max()} {
+  const Range range = range_of(file_.size(), part);
+  const auto first = lines_.peek();
   if (!first) bad_file(file_.path(), "holds nothing but an empty gzip stream");
   if (*first != '>' && *first != '@') {
     bad_line(file_.path(), 1,
@@ -81,18 +75,15 @@ ReadStream::ReadStream(const std::string& file, std::uint64_t part, std::uint64_
   is_fastq_ = *first == '@';
   if (compressed_) {
     part_ = part;
-    parts_ = parts;
   } else {
-    const std::uint64_t begin = record_start(file_, range.begin, is_fastq_);
+    lines_ = LineReader(file_, record_start(file_, range.begin, is_fastq_));
     end_ = record_start(file_, range.end, is_fastq_);
-    bytes_ = std::make_unique<FileStream>(file_, begin);
-    lines_ = std::make_unique<LineReader>(*bytes_, begin);
   }
 }
 
 bool ReadStream::next(Read& read) {
   while (parse()) {
-    if ((parsed_++ / kBlockRecords) % parts_ == part_) {
+    if ((parsed_++ / kBlockRecords) % part_.count == part_.index) {
       read = {name_, bases_, qualities_};
       return true;
     }
@@ -104,22 +95,22 @@ bool ReadStream::next(Read& read) {
 bool ReadStream::parse() {
   // Behind the end, not at it: what looked like a record's first line was a quality line, so the sequence
   // that follows begins with '+', and the next record is the error.
-  if (lines_->offset() == end_ || !lines_->peek()) return false;
+  if (lines_.offset() == end_ || !lines_.peek()) return false;
   return is_fastq_ ? parse_fastq() : parse_fasta();
 }
 
 bool ReadStream::parse_fasta() {
-  name_ = lines_->next()->substr(1);
+  name_ = lines_.next()->substr(1);
   bases_.clear();
-  while (lines_->peek().value_or('>') != '>') take_bases(*lines_->next());
+  while (lines_.peek().value_or('>') != '>') take_bases(*lines_.next());
   if (bases_.empty()) fail("the record has no bases: the file is cut off here or a sequence is missing");
   return true;
 }
 
 bool ReadStream::parse_fastq() {
-  const std::string_view header = *lines_->next();
+  const std::string_view header = *lines_.next();
   if (header.empty()) {
-    while (const auto line = lines_->next()) {
+    while (const auto line = lines_.next()) {
       if (!line->empty()) fail("empty lines stand before this one, and they may only end the file");
     }
     return false;
@@ -140,7 +131,7 @@ bool ReadStream::parse_fastq() {
   }
   if (qualities_.size() != bases_.size()) {
     fail(fmt::format("{} qualities for {} bases{}", qualities_.size(), bases_.size(),
-                     lines_->peek() ? "" : ": the file may be cut off here"));
+                     lines_.peek() ? "" : ": the file may be cut off here"));
   }
   return true;
 }
@@ -154,14 +145,14 @@ void ReadStream::take_bases(std::string_view line) {
 
 /// The next line of the record that is being read.
 std::string_view ReadStream::line_of_record(const char* what) {
-  const auto line = lines_->next();
+  const auto line = lines_.next();
   if (!line) fail(fmt::format("the file is cut off behind this line: the record's {} are missing", what));
   return *line;
 }
 
 /// About the line that was read last.
 void ReadStream::fail(const std::string& reason) const {
-  bad_line(file_.path(), compressed_ ? lines_->lines() : file_.line_of(lines_->last_offset()), reason);
+  bad_line(file_.path(), compressed_ ? lines_.lines() : file_.line_of(lines_.last_offset()), reason);
 }
 
 }  // namespace inputs

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "../file/line_reader.hpp"
+#include "../file/part.hpp"
 #include "bases.hpp"  // phred()
 
 namespace inputs {
@@ -34,8 +34,8 @@ struct Read {
 ///          only what is done with the reads. Files that many processes read are better plain.
 class ReadStream {
  public:
-  /// Opens the file and finds the part; `part` < `parts`, or it is a misuse.
-  explicit ReadStream(const std::string& file, std::uint64_t part = 0, std::uint64_t parts = 1);
+  /// Opens the file and finds the part.
+  explicit ReadStream(const std::string& file, Part part = {});
 
   /// The next record, valid until the next call; false behind the last, and `read` is then untouched. After
   /// an error there is no next.
@@ -51,12 +51,10 @@ class ReadStream {
 
   File file_;
   bool compressed_;
-  std::unique_ptr<ByteStream> bytes_;
-  std::unique_ptr<LineReader> lines_;
+  LineReader lines_;
   bool is_fastq_ = false;
   std::uint64_t end_;         // of a plain file's part: where the next one's first record begins
-  std::uint64_t part_ = 0;    // of a compressed file
-  std::uint64_t parts_ = 1;   // the same
+  Part part_;                 // of a compressed file
   std::uint64_t parsed_ = 0;  // records
   std::string name_;
   std::string bases_;
@@ -65,8 +63,8 @@ class ReadStream {
 
 /// Calls visit(read) for each record of the part; the views in `read` are valid during the call.
 template <class Visit>
-void for_each_read(const std::string& file, std::uint64_t part, std::uint64_t parts, Visit visit) {
-  ReadStream stream(file, part, parts);
+void for_each_read(const std::string& file, Part part, Visit visit) {
+  ReadStream stream(file, part);
   for (Read read; stream.next(read);) visit(static_cast<const Read&>(read));
 }
 

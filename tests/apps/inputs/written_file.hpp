@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -16,13 +17,13 @@
 
 namespace inputs::testing {
 
-/// A file with a name of its own, until destruction.
+/// A file with a name of its own, which has the given ending, until destruction.
 class WrittenFile {
  public:
-  explicit WrittenFile(std::string_view contents) {
+  explicit WrittenFile(std::string_view contents, const char* ending = "") {
     static int count = 0;
-    path_ =
-        ::testing::TempDir() + "esker_input_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
+    path_ = ::testing::TempDir() + "esker_input_" + std::to_string(::getpid()) + "_" +
+            std::to_string(count++) + ending;
     write(contents);
   }
   ~WrittenFile() { remove(); }
@@ -44,11 +45,17 @@ class WrittenFile {
   std::string path_;
 };
 
-/// The esker::Error that `read` throws, or "accepted".
+inline std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The esker::Error{kConfiguration} that `read` throws, or "accepted".
 std::string reason(auto read) {
   try {
     read();
   } catch (const esker::Error& e) {
+    EXPECT_EQ(e.kind(), esker::Error::Kind::kConfiguration) << e.what();
     return e.what();
   }
   return "accepted";

@@ -10,7 +10,7 @@
 
 #include "collected.hpp"
 
-namespace graph {
+namespace inputs::testing {
 namespace {
 
 TEST(Cage, HasThePublishedSizes) {
@@ -36,8 +36,8 @@ TEST(Cage, HasThePublishedSizes) {
 
 TEST(Cage, DoesNotDependOnTheParts) {
   const Cage cage(7);
-  const std::vector<Edge> whole = in_parts(cage, 1);
-  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(in_parts(cage, parts), whole);
+  const std::vector<Edge> whole = edges_of(cage, 1);
+  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(edges_of(cage, parts), whole);
 }
 
 // The files come from another program with the same order of states.
@@ -61,4 +61,4 @@ TEST(Cage, RefusesLengthsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace graph
+}  // namespace inputs::testing

@@ -1,31 +1,29 @@
 // All edges of a source of edges, through any number of parts.
 #pragma once
 
+#include <esker/apps/inputs/graph/edge.hpp>
+#include <esker/apps/inputs/graph/graph_file.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include <esker/apps/inputs/graph/edge.hpp>
-#include <esker/apps/inputs/graph/graph_file.hpp>
-#include <esker/apps/inputs/graph/part.hpp>
+#include "../in_parts.hpp"
 
-namespace graph {
-
-constexpr std::uint64_t kPartCounts[] = {1, 2, 3, 7, 1000};
+namespace inputs::testing {
 
 /// In order of parts, then of visits.
-template <typename Source>
-std::vector<Edge> in_parts(const Source& source, std::uint64_t parts) {
-  std::vector<Edge> edges;
-  for (std::uint64_t p = 0; p < parts; ++p) {
-    source.for_each_edge({p, parts}, [&](const Edge& edge) { edges.push_back(edge); });
-  }
-  return edges;
+std::vector<Edge> edges_of(const auto& source, std::uint64_t parts) {
+  const auto of_part = [&](Part part) {
+    std::vector<Edge> edges;
+    source.for_each_edge(part, [&](const Edge& edge) { edges.push_back(edge); });
+    return edges;
+  };
+  return in_parts(of_part, parts);
 }
 
-template <typename Source>
-std::vector<Edge> sorted(const Source& source, std::uint64_t parts) {
-  std::vector<Edge> edges = in_parts(source, parts);
+std::vector<Edge> sorted(const auto& source, std::uint64_t parts) {
+  std::vector<Edge> edges = edges_of(source, parts);
   std::sort(edges.begin(), edges.end());
   return edges;
 }
@@ -36,4 +34,4 @@ inline EdgeCount count(const GraphFile& file, std::uint64_t parts) {
   return total;
 }
 
-}  // namespace graph
+}  // namespace inputs::testing

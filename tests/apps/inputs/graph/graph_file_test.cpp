@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "../gzip.hpp"
 #include "collected.hpp"
-#include "written_file.hpp"
+#include "serialized_bytes.hpp"
 
-namespace graph {
+namespace inputs::testing {
 namespace {
 
 using Edges = std::vector<Edge>;
@@ -32,9 +33,9 @@ std::string long_edge_list(std::uint64_t lines) {
 }
 
 TEST(EdgeListFile, YieldsAnEdgeALine) {
-  const WrittenFile written(".el", "0 1\n# comment\n 2\t1 \r\n\n1 5");
+  const WrittenFile written("0 1\n# comment\n 2\t1 \r\n\n1 5", ".el");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 1, 1}, {2, 1, 1}, {1, 5, 1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 1, 1}, {2, 1, 1}, {1, 5, 1}}));
   EXPECT_EQ(file.header().format, Format::kEdgeList);
   EXPECT_FALSE(file.header().weighted);
   EXPECT_FALSE(file.header().vertices.has_value());
@@ -44,23 +45,23 @@ TEST(EdgeListFile, YieldsAnEdgeALine) {
 }
 
 TEST(EdgeListFile, ReadsWeights) {
-  const WrittenFile written(".wel", "0 1 92\n2 1 -2.5e-1\n1 1 +7\n");
+  const WrittenFile written("0 1 92\n2 1 -2.5e-1\n1 1 +7\n", ".wel");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 1, 92}, {2, 1, -0.25}, {1, 1, 7}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 1, 92}, {2, 1, -0.25}, {1, 1, 7}}));
   EXPECT_TRUE(file.header().weighted);
   expect_same_in_parts(file);
 }
 
 TEST(EdgeListFile, PartsKeepTheFilesOrder) {
-  const WrittenFile written(".el", long_edge_list(3000));
+  const WrittenFile written(long_edge_list(3000), ".el");
   const GraphFile file(written.path());
-  const Edges whole = in_parts(file, 1);
+  const Edges whole = edges_of(file, 1);
   EXPECT_EQ(whole.size(), 3000u);
-  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(in_parts(file, parts), whole);
+  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(edges_of(file, parts), whole);
 }
 
 TEST(EdgeListFile, PartsOfAPlainFileHaveNearlyTheSameSize) {
-  const WrittenFile written(".el", long_edge_list(3000));
+  const WrittenFile written(long_edge_list(3000), ".el");
   const GraphFile file(written.path());
   for (std::uint64_t p = 0; p < 3; ++p) {
     const EdgeCount part = file.for_each_edge({p, 3}, [](const Edge&) {});
@@ -70,11 +71,11 @@ TEST(EdgeListFile, PartsOfAPlainFileHaveNearlyTheSameSize) {
 
 TEST(CompressedFile, HasTheEdgesOfThePlainOneInAnyParts) {
   const std::string text = long_edge_list(20000);  // more blocks than parts
-  const WrittenFile plain(".el", text);
-  const WrittenFile compressed(".el.gz", gzip(text));
+  const WrittenFile plain(text, ".el");
+  const WrittenFile compressed(gzip(text), ".el.gz");
   const GraphFile file(compressed.path());
   EXPECT_TRUE(file.header().compressed);
-  EXPECT_EQ(in_parts(file, 1), in_parts(GraphFile(plain.path()), 1));
+  EXPECT_EQ(edges_of(file, 1), edges_of(GraphFile(plain.path()), 1));
   expect_same_in_parts(file);
   for (std::uint64_t p = 0; p < 3; ++p) {
     EXPECT_GT(file.for_each_edge({p, 3}, [](const Edge&) {}).entries, 5000u);
@@ -82,26 +83,27 @@ TEST(CompressedFile, HasTheEdgesOfThePlainOneInAnyParts) {
 }
 
 TEST(CompressedFile, MayHaveSeveralMembers) {
-  const WrittenFile written(".el.gz", gzip("0 1\n1 ") + gzip("") + gzip("2\n3 4\n"));
+  const WrittenFile written(gzip("0 1\n1 ") + gzip("") + gzip("2\n3 4\n"), ".el.gz");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 1, 1}, {1, 2, 1}, {3, 4, 1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 1, 1}, {1, 2, 1}, {3, 4, 1}}));
   expect_same_in_parts(file);
 }
 
 TEST(CompressedFile, KeepsTheHeaderOutOfTheParts) {
   const WrittenFile written(
-      ".mtx.gz", gzip("%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n1 2 0.5\n3 3 -1\n"));
+      gzip("%%MatrixMarket matrix coordinate real general\n% c\n3 3 2\n1 2 0.5\n3 3 -1\n"), ".mtx.gz");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 1, 0.5}, {2, 2, -1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 1, 0.5}, {2, 2, -1}}));
   expect_same_in_parts(file);
 }
 
 TEST(MatrixMarketFile, ReadsIntegersOfAGeneralMatrix) {
-  const WrittenFile written(".mtx",
-                            "%%MatrixMarket MATRIX Coordinate Integer General\n%\n\n3 3 3\n1 1 4\n"
-                            "% between entries\n3 1 -2\n2 3 +1\n");
+  const WrittenFile written(
+      "%%MatrixMarket MATRIX Coordinate Integer General\n%\n\n3 3 3\n1 1 4\n"
+      "% between entries\n3 1 -2\n2 3 +1\n",
+      ".mtx");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 0, 4}, {2, 0, -2}, {1, 2, 1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 0, 4}, {2, 0, -2}, {1, 2, 1}}));
   EXPECT_EQ(file.header().vertices, 3u);
   EXPECT_EQ(file.header().entries, 3u);
   EXPECT_EQ(file.header().symmetry, Symmetry::kGeneral);
@@ -109,29 +111,29 @@ TEST(MatrixMarketFile, ReadsIntegersOfAGeneralMatrix) {
 }
 
 TEST(MatrixMarketFile, VisitsSymmetricEntriesInBothDirectionsAndTheDiagonalOnce) {
-  const WrittenFile written(".mtx",
-                            "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 3 8\n");
+  const WrittenFile written("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 3 8\n",
+                            ".mtx");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{1, 0, 0.5}, {0, 1, 0.5}, {2, 2, 8}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{1, 0, 0.5}, {0, 1, 0.5}, {2, 2, 8}}));
   EXPECT_EQ(count(file, 2).entries, 2u);
   EXPECT_EQ(count(file, 2).edges, 3u);
   expect_same_in_parts(file);
 }
 
 TEST(MatrixMarketFile, NegatesTheOtherDirectionOfSkewSymmetricEntries) {
-  const WrittenFile written(".mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 1 0.5\n");
-  EXPECT_EQ(in_parts(GraphFile(written.path()), 1), (Edges{{1, 0, 0.5}, {0, 1, -0.5}}));
+  const WrittenFile written("%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 1 0.5\n", ".mtx");
+  EXPECT_EQ(edges_of(GraphFile(written.path()), 1), (Edges{{1, 0, 0.5}, {0, 1, -0.5}}));
 }
 
 TEST(MatrixMarketFile, TakesABannerWithoutSymmetryForGeneral) {
-  const WrittenFile written(".mm", "%%MatrixMarket matrix coordinate pattern\n2 2 1\n1 2\n");
-  EXPECT_EQ(in_parts(GraphFile(written.path()), 1), (Edges{{0, 1, 1}}));
+  const WrittenFile written("%%MatrixMarket matrix coordinate pattern\n2 2 1\n1 2\n", ".mm");
+  EXPECT_EQ(edges_of(GraphFile(written.path()), 1), (Edges{{0, 1, 1}}));
 }
 
 TEST(MatrixMarketFile, MayHaveNoEntries) {
-  const WrittenFile written(".mtx", "%%MatrixMarket matrix coordinate pattern general\n5 5 0");
+  const WrittenFile written("%%MatrixMarket matrix coordinate pattern general\n5 5 0", ".mtx");
   const GraphFile file(written.path());
-  EXPECT_TRUE(in_parts(file, 7).empty());
+  EXPECT_TRUE(edges_of(file, 7).empty());
   EXPECT_NO_THROW(file.check(count(file, 7)));
 }
 
@@ -150,16 +152,16 @@ TEST(MatrixMarketFile, ReadsACageMatrix) {
   const GraphFile file(ESKER_TEST_GRAPHS "/cage4.mtx");
   EXPECT_EQ(file.header().vertices, 9u);
   std::vector<double> column(9);
-  for (const Edge& edge : in_parts(file, 3)) column[edge.to] += edge.weight;
+  for (const Edge& edge : edges_of(file, 3)) column[edge.to] += edge.weight;
   for (const double sum : column) EXPECT_NEAR(sum, 1, 1e-12);
   expect_same_in_parts(file);
 }
 
 TEST(SerializedFile, ReadsAnUndirectedGraph) {
   const SerializedBytes bytes{0, 4, 4, {0, 1, 1, 3, 4}, {2, 0, 3, 2}};
-  const WrittenFile written(".sg", bytes.text());
+  const WrittenFile written(bytes.text(), ".sg");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 2, 1}, {2, 0, 1}, {2, 3, 1}, {3, 2, 1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 2, 1}, {2, 0, 1}, {2, 3, 1}, {3, 2, 1}}));
   EXPECT_EQ(file.header().vertices, 4u);
   EXPECT_EQ(file.header().entries, 4u);
   EXPECT_EQ(file.header().symmetry, Symmetry::kSymmetric);
@@ -168,17 +170,17 @@ TEST(SerializedFile, ReadsAnUndirectedGraph) {
 
 TEST(SerializedFile, LeavesTheIncomingEdgesOfADirectedGraph) {
   const SerializedBytes bytes{1, 2, 3, {0, 2, 2, 2}, {2, 1}};
-  const WrittenFile written(".sg", bytes.text());
+  const WrittenFile written(bytes.text(), ".sg");
   const GraphFile file(written.path());
-  EXPECT_EQ(in_parts(file, 1), (Edges{{0, 2, 1}, {0, 1, 1}}));
+  EXPECT_EQ(edges_of(file, 1), (Edges{{0, 2, 1}, {0, 1, 1}}));
   EXPECT_EQ(file.header().symmetry, Symmetry::kGeneral);
   expect_same_in_parts(file);
 }
 
 TEST(SerializedFile, ReadsWeights) {
   const SerializedBytes bytes{0, 2, 2, {0, 1, 2}, {1, 50, 0, -50}};
-  const WrittenFile written(".wsg", bytes.text());
-  EXPECT_EQ(in_parts(GraphFile(written.path()), 1), (Edges{{0, 1, 50}, {1, 0, -50}}));
+  const WrittenFile written(bytes.text(), ".wsg");
+  EXPECT_EQ(edges_of(GraphFile(written.path()), 1), (Edges{{0, 1, 50}, {1, 0, -50}}));
 }
 
 TEST(SerializedFile, MayBeLargerThanItsBuffers) {
@@ -193,9 +195,9 @@ TEST(SerializedFile, MayBeLargerThanItsBuffers) {
     bytes.offsets.push_back(static_cast<std::int64_t>(bytes.ids.size()));
   }
   bytes.neighbours = bytes.offsets.back();
-  const WrittenFile written(".sg", bytes.text());
+  const WrittenFile written(bytes.text(), ".sg");
   const GraphFile file(written.path());
-  const Edges edges = in_parts(file, 1);
+  const Edges edges = edges_of(file, 1);
   ASSERT_EQ(edges.size(), bytes.ids.size());
   std::size_t i = 0;
   for (std::uint64_t v = 0; v < 20000; ++v) {
@@ -203,27 +205,27 @@ TEST(SerializedFile, MayBeLargerThanItsBuffers) {
       ASSERT_EQ(edges[i], (Edge{v, static_cast<std::uint64_t>(bytes.ids[i]), 1}));
     }
   }
-  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(in_parts(file, parts), edges);
+  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(edges_of(file, parts), edges);
 }
 
 TEST(SerializedFile, MayHaveNoVertices) {
-  const WrittenFile written(".sg", SerializedBytes{0, 0, 0, {0}, {}}.text());
-  EXPECT_TRUE(in_parts(GraphFile(written.path()), 2).empty());
+  const WrittenFile written(SerializedBytes{0, 0, 0, {0}, {}}.text(), ".sg");
+  EXPECT_TRUE(edges_of(GraphFile(written.path()), 2).empty());
 }
 
 TEST(GraphFile, LetsTheVisitorsExceptionThrough) {
-  const WrittenFile written(".el", "0 1\n");
+  const WrittenFile written("0 1\n", ".el");
   const GraphFile file(written.path());
   EXPECT_THROW(file.for_each_edge({0, 1}, [](const Edge&) { throw 7; }), int);
 }
 
 TEST(GraphFileDeathTest, PartsCountFromZero) {
   for (const char* name : {".el", ".el.gz"}) {
-    const WrittenFile written(name, name == std::string(".el") ? "0 1\n" : gzip("0 1\n"));
+    const WrittenFile written(name == std::string(".el") ? "0 1\n" : gzip("0 1\n"), name);
     const GraphFile file(written.path());
     EXPECT_DEATH(file.for_each_edge({2, 2}, [](const Edge&) {}), "part 2 of 2: parts count from 0");
   }
 }
 
 }  // namespace
-}  // namespace graph
+}  // namespace inputs::testing

@@ -14,14 +14,14 @@
 
 #include "collected.hpp"
 
-namespace graph {
+namespace inputs::testing {
 namespace {
 
 template <typename Graph>
 void expect_same_in_parts(const Graph& graph) {
-  const std::vector<Edge> whole = in_parts(graph, 1);
+  const std::vector<Edge> whole = edges_of(graph, 1);
   EXPECT_EQ(whole.size(), graph.edges());
-  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(in_parts(graph, parts), whole) << parts << " parts";
+  for (const std::uint64_t parts : kPartCounts) EXPECT_EQ(edges_of(graph, parts), whole) << parts << " parts";
 }
 
 /// Ends of edges at each vertex.
@@ -79,9 +79,9 @@ TEST(UniformRandom, DoesNotDependOnTheParts) { expect_same_in_parts(UniformRando
 TEST(BubbleMesh, DoesNotDependOnTheParts) { expect_same_in_parts(BubbleMesh(3, 5, 27)); }
 
 TEST(Kronecker, DependsOnTheSeed) {
-  EXPECT_NE(in_parts(Kronecker(8, 4, 1), 1), in_parts(Kronecker(8, 4, 2), 1));
-  EXPECT_NE(in_parts(UniformRandom(8, 4, 1), 1), in_parts(UniformRandom(8, 4, 2), 1));
-  EXPECT_NE(in_parts(BubbleMesh(2, 2, 1), 1), in_parts(BubbleMesh(2, 2, 2), 1));
+  EXPECT_NE(edges_of(Kronecker(8, 4, 1), 1), edges_of(Kronecker(8, 4, 2), 1));
+  EXPECT_NE(edges_of(UniformRandom(8, 4, 1), 1), edges_of(UniformRandom(8, 4, 2), 1));
+  EXPECT_NE(edges_of(BubbleMesh(2, 2, 1), 1), edges_of(BubbleMesh(2, 2, 2), 1));
 }
 
 // Each of the 14 levels halves the vertices, and one half draws A + B = 0.76 of the ends: the first vertex is
@@ -192,4 +192,4 @@ TEST(BubbleMesh, HasTheFacesOfAPlanarMeshWithHoles) {
 }
 
 }  // namespace
-}  // namespace graph
+}  // namespace inputs::testing

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace graph {
+namespace inputs::testing {
 namespace {
 
 using Owner = VertexPartition::Owner;
@@ -174,4 +174,4 @@ TEST(MetisOwners, AreAnErrorInABuildWithoutMetis) {
 #endif
 
 }  // namespace
-}  // namespace graph
+}  // namespace inputs::testing

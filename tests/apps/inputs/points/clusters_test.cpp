@@ -5,19 +5,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "collected.hpp"
+#include "../in_parts.hpp"
 
 namespace inputs::testing {
 namespace {
 
 TEST(Clusters, PointsAreTheSameInAnyNumberOfParts) {
   const Clusters clusters({.seed = 3, .points = 1000, .columns = 3});
-  const auto of_part = [&](auto... part) { return generate<float>(clusters, part...); };
+  const auto of_part = [&](Part part) { return generate<float>(clusters, part).values; };
   const auto whole = generate<float>(clusters);
   EXPECT_EQ(whole.rows(), 1000u);
   EXPECT_EQ(whole.columns, 3u);
-  for (const std::uint64_t parts : {2, 3, 7, 2000})
-    EXPECT_EQ(collect_all<float>(of_part, parts), whole.values);
+  for (const std::uint64_t parts : {2, 3, 7, 2000}) EXPECT_EQ(in_parts(of_part, parts), whole.values);
   EXPECT_NE(generate<float>(Clusters({.seed = 4, .points = 1000, .columns = 3})).values, whole.values);
 }
 

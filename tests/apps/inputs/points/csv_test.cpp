@@ -2,7 +2,11 @@
 #include <array>
 #include <cmath>
 
-#include "collected.hpp"
+#include <vector>
+
+#include <esker/apps/inputs/points/points.hpp>
+
+#include "../in_parts.hpp"
 
 namespace inputs::testing {
 namespace {
@@ -10,7 +14,7 @@ namespace {
 const std::vector<double> kSix{1, -2.5, 3e10, 0.125, 5, 6};
 
 auto reader(const WrittenFile& file) {
-  return [&](std::uint64_t part, std::uint64_t parts) { return read_csv<double>(file.path(), part, parts); };
+  return [&](Part part) { return read_csv<double>(file.path(), part).values; };
 }
 
 TEST(Csv, EveryWayToWriteIsReadAtEveryCut) {
@@ -23,7 +27,7 @@ TEST(Csv, EveryWayToWriteIsReadAtEveryCut) {
     SCOPED_TRACE(text);
     const WrittenFile file(text);
     for (std::uint64_t parts = 1; parts < text.size() + 3; ++parts) {
-      ASSERT_EQ(collect_all<double>(reader(file), parts), kSix) << parts << " parts";
+      ASSERT_EQ(in_parts(reader(file), parts), kSix) << parts << " parts";
     }
     const auto points = read_csv<double>(file.path());
     EXPECT_EQ(points.columns, 2u);
@@ -34,7 +38,7 @@ TEST(Csv, EveryWayToWriteIsReadAtEveryCut) {
 
 TEST(Csv, APartWithoutPointsKnowsTheColumns) {
   const WrittenFile file("1,2,3\n");
-  const auto points = read_csv<float>(file.path(), 3, 4);
+  const auto points = read_csv<float>(file.path(), {3, 4});
   EXPECT_EQ(points.columns, 3u);
   EXPECT_EQ(points.rows(), 0u);
 }
@@ -95,7 +99,7 @@ TEST(Csv, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
     for (const std::uint64_t parts : {2, 5}) {
       ASSERT_EQ(first_reason(reader(file), parts) == "accepted", whole) << seed;
       if (whole) {
-        ASSERT_EQ(collect_all<double>(reader(file), parts), read_csv<double>(file.path()).values) << seed;
+        ASSERT_EQ(in_parts(reader(file), parts), read_csv<double>(file.path()).values) << seed;
       }
     }
   }

@@ -2,7 +2,9 @@
 #include <cstring>
 #include <limits>
 
-#include "collected.hpp"
+#include <esker/apps/inputs/points/points.hpp>
+
+#include "../in_parts.hpp"
 
 namespace inputs::testing {
 namespace {
@@ -36,22 +38,22 @@ TEST(Npy, BothVersionsAndTypesAreReadInParts) {
   const WrittenFile floats_1(npy(R"({"shape": (3,2), "descr": "<f4", "fortran_order": False})", floats));
   for (const std::uint64_t parts : {1, 2, 3, 7}) {
     for (const WrittenFile* file : {&doubles_1, &doubles_2, &floats_1}) {
-      const auto as_double = [&](auto... part) { return read_points<double>(file->path(), part...); };
-      const auto as_float = [&](auto... part) { return read_npy<float>(file->path(), part...); };
-      EXPECT_EQ(collect_all<double>(as_double, parts), kSix);
-      EXPECT_EQ(collect_all<float>(as_float, parts), floats);
+      const auto as_double = [&](Part part) { return read_points<double>(file->path(), part).values; };
+      const auto as_float = [&](Part part) { return read_npy<float>(file->path(), part).values; };
+      EXPECT_EQ(in_parts(as_double, parts), kSix);
+      EXPECT_EQ(in_parts(as_float, parts), floats);
     }
   }
-  EXPECT_EQ(read_npy<double>(doubles_1.path(), 1, 3).values, (std::vector<double>{65536, 0.125}));
-  EXPECT_EQ(read_npy<double>(doubles_1.path(), 6, 7).columns, 2u);
+  EXPECT_EQ(read_npy<double>(doubles_1.path(), {1, 3}).values, (std::vector<double>{65536, 0.125}));
+  EXPECT_EQ(read_npy<double>(doubles_1.path(), {6, 7}).columns, 2u);
 }
 
 TEST(Npy, ArraysLongerThanTheBufferAreRead) {
   std::vector<double> values(50'000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
   const WrittenFile file(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000, 5), }", values));
-  const auto read = [&](auto... part) { return read_npy<double>(file.path(), part...); };
-  for (const std::uint64_t parts : {1, 3, 7}) EXPECT_EQ(collect_all<double>(read, parts), values);
+  const auto read = [&](Part part) { return read_npy<double>(file.path(), part).values; };
+  for (const std::uint64_t parts : {1, 3, 7}) EXPECT_EQ(in_parts(read, parts), values);
 }
 
 TEST(Npy, WhatIsNotReadIsSaid) {
@@ -105,7 +107,7 @@ TEST(Npy, WhatIsNotReadIsSaid) {
        ": byte 168: the value is not finite"}};
   for (const auto& c : cases) {
     const WrittenFile file(c.contents);
-    const auto read = [&](auto... part) { return read_npy<double>(file.path(), part...); };
+    const auto read = [&](Part part) { return read_npy<double>(file.path(), part).values; };
     for (const std::uint64_t parts : {1, 2, 3, 7}) expect_reason(first_reason(read, parts), file, c.why);
   }
   const WrittenFile large(npy<double>(kDict, {1, 2, 3, 1e300, 5, 6}));
@@ -119,7 +121,7 @@ TEST(Npy, MutatedFilesAreReadOrRefused) {
   int accepted = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     file.write(mutated(good, seed));
-    const auto read = [&](auto... part) { return read_points<double>(file.path(), part...); };
+    const auto read = [&](Part part) { return read_points<double>(file.path(), part).values; };
     const bool whole = first_reason(read, 1) == "accepted";
     ASSERT_EQ(first_reason(read, 3) == "accepted", whole) << seed;
     accepted += whole ? 1 : 0;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "../written_file.hpp"
 #include "collected.hpp"
 
 namespace inputs::testing {
@@ -18,14 +17,15 @@ std::string spelled(const Genome& genome) {
   return text;
 }
 
-std::vector<Record> collect(const ReadGenerator& generator, std::uint64_t parts) {
-  std::vector<Record> records;
-  for (std::uint64_t part = 0; part < parts; ++part) {
-    for_each_read(generator, part, parts, [&](const Read& read) {
+std::vector<Record> generated(const ReadGenerator& generator, std::uint64_t parts) {
+  const auto of_part = [&](Part part) {
+    std::vector<Record> records;
+    for_each_read(generator, part, [&](const Read& read) {
       records.push_back({std::string(read.name), std::string(read.bases), std::string(read.qualities)});
     });
-  }
-  return records;
+    return records;
+  };
+  return in_parts(of_part, parts);
 }
 
 double fraction(std::uint64_t some, std::uint64_t all) {
@@ -70,10 +70,10 @@ TEST(GeneratedReads, AreTheSameInAnyNumberOfParts) {
   const Genome genome({.seed = 5, .bases = 5000, .repeat_fraction = 0.2});
   const ReadGenerator generator(genome, {.seed = 6, .length = 70, .coverage = 4.5});
   EXPECT_EQ(generator.reads(), 322u);  // 4.5 * 5000 / 70, rounded up
-  const auto whole = collect(generator, 1);
+  const auto whole = generated(generator, 1);
   EXPECT_EQ(whole.size(), 322u);
-  for (const std::uint64_t parts : {2, 3, 7, 400}) EXPECT_EQ(collect(generator, parts), whole);
-  EXPECT_NE(collect(ReadGenerator(genome, {.seed = 7, .length = 70, .coverage = 4.5}), 1), whole);
+  for (const std::uint64_t parts : {2, 3, 7, 400}) EXPECT_EQ(generated(generator, parts), whole);
+  EXPECT_NE(generated(ReadGenerator(genome, {.seed = 7, .length = 70, .coverage = 4.5}), 1), whole);
 }
 
 TEST(GeneratedReads, CoverTheGenomeWithTheRateOfErrors) {
@@ -85,7 +85,7 @@ TEST(GeneratedReads, CoverTheGenomeWithTheRateOfErrors) {
   std::uint64_t reversed = 0;
   std::map<unsigned, std::uint64_t> substitutions;  // by how far the code moved
   std::uint64_t i = 0;
-  for_each_read(generator, 0, 1, [&](const Read& read) {
+  for_each_read(generator, {}, [&](const Read& read) {
     const std::uint64_t start = generator.start(i);
     const bool other_strand = generator.is_reversed(i);
     reversed += other_strand ? 1 : 0;
@@ -115,11 +115,14 @@ TEST(GeneratedReads, CoverTheGenomeWithTheRateOfErrors) {
 }
 
 TEST(GeneratedReads, AreReadBackFromFastq) {
-  const ReadGenerator generator(Genome({.bases = 3000}), {.length = 50, .coverage = 5});
+  const ReadGenerator generator(Genome({.bases = 50'000}), {.length = 50, .coverage = 10});
+  const auto expected = generated(generator, 1);
+  ASSERT_EQ(expected.size(), 10'000u);
   const WrittenFile file("");
   write_fastq(file.path(), generator);
-  EXPECT_EQ(collect_all(file.path(), 1), collect(generator, 1));
-  EXPECT_EQ(collect_all(file.path(), 7), collect(generator, 1));
+  for (const std::uint64_t parts : {1, 2, 3, 7, 1000, 30'000}) {
+    EXPECT_EQ(collect_all(file.path(), parts), expected) << parts;
+  }
   EXPECT_NE(reason([&] { write_fastq("/no/such/folder/file", generator); }).find("cannot be written"),
             std::string::npos);
 }

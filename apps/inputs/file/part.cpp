@@ -4,13 +4,9 @@
 #include <fmt/format.h>
 #include <esker/device/error.hpp>
 
-namespace graph {
-namespace {
+#include "../random.hpp"  // Wide
 
-__extension__ using Wide = unsigned __int128;  // a product of two 64-bit numbers
-
-}  // namespace
-
+namespace inputs {
 Range range_of(std::uint64_t total, Part part) {
   if (part.index >= part.count) {
     esker::misuse(fmt::format("part {} of {}: parts count from 0", part.index, part.count));
@@ -26,4 +22,4 @@ std::uint64_t part_of(std::uint64_t element, std::uint64_t total, std::uint64_t 
   return static_cast<std::uint64_t>((static_cast<Wide>(element + 1) * count - 1) / total);
 }
 
-}  // namespace graph
+}  // namespace inputs

@@ -3,15 +3,15 @@
 
 #include <cstdint>
 
-namespace graph {
+namespace inputs {
 
-/// index < count.
+/// index < count, or every function that takes it aborts: it is a misuse. All of it where none is named.
 struct Part {
   std::uint64_t index = 0;
   std::uint64_t count = 1;
 };
 
-/// [begin, end)
+/// Half open: [begin, end).
 struct Range {
   std::uint64_t begin;
   std::uint64_t end;
@@ -20,10 +20,10 @@ struct Range {
 };
 
 /// The elements of `total` that belong to a part: consecutive, each element in one part, sizes that differ
-/// by one at most. A part that breaks its contract is misuse, as it is for every function that takes one.
+/// by one at most.
 Range range_of(std::uint64_t total, Part part);
 
 /// The part of `count` that holds `element`, as range_of() divides `total`. Requires element < total.
 std::uint64_t part_of(std::uint64_t element, std::uint64_t total, std::uint64_t count);
 
-}  // namespace graph
+}  // namespace inputs
