@@ -112,6 +112,7 @@ bool Aggregators::try_step(One& one) {
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;
     if (taken < package.count) break;
+    if (!settings_.aggregate) one.buffers.close_all();
     queue_.release(one.ticket);
     one.holds_package = false;
     packages_.fetch_add(1, std::memory_order_relaxed);

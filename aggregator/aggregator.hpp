@@ -22,6 +22,7 @@ struct AggregatorSettings {
   std::uint32_t buffers;  // in each thread's pool, at least n_pes
   std::chrono::nanoseconds timeout;
   std::chrono::nanoseconds max_age;
+  bool aggregate = true;             // false: buffers are closed behind each package
   bool producers_on_device = false;  // their side of the queue is out of the host's sight
   Tracer* tracer = nullptr;
 };

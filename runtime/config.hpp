@@ -37,6 +37,7 @@ struct Config {
 
   std::uint32_t device_package_slots = 2048;
 
+  bool aggregate = true;
   std::uint32_t aggregators = 1;
   std::uint32_t device_aggregators = 4;
   std::uint32_t apply_helpers = 0;

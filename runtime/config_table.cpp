@@ -185,6 +185,9 @@ std::vector<Setting> make_settings() {
       count("device_package_slots", "slots", &C::device_package_slots, {1, kMi, Shape::kPowerOfTwo},
             "the same where lanes run on a GPU: enough to keep the bus busy"),
 
+      onoff(
+          "aggregate", &C::aggregate,
+          "messages of several packages share a node buffer; off: each package's are sent alone, to compare"),
       count("aggregators", "threads", &C::aggregators, {1, 64}, "host threads that empty the package queue"),
       count("device_aggregators", "threads", &C::device_aggregators, {1, 64},
             "the same where lanes run on a GPU"),

@@ -96,8 +96,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     network_->set_device(device_.get(), heap_on_device());
     aggregators_ = std::make_unique<Aggregators>(
         AggregatorSettings{aggregators(), pe_, destinations(), config_.node_buffer_bytes, buffers,
-                           config_.aggregation_timeout, config_.aggregation_max_age, device_ != nullptr,
-                           trace_.tracer()},
+                           config_.aggregation_timeout, config_.aggregation_max_age, config_.aggregate,
+                           device_ != nullptr, trace_.tracer()},
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
     network_->set_published(device_ ? &aggregators_->messages_counter() : &published_);

@@ -73,7 +73,7 @@ KernelSettings complete(KernelSettings k) {
   if (k.election == Election::kOutbox) k.group_lanes = std::min(k.group_lanes, kOutboxGroupLanes);
   if (k.package_bytes == 0) {
     k.package_bytes = (k.bytes * k.group_lanes + kLineBytes - 1) / kLineBytes * kLineBytes;
-    if (k.election == Election::kAutoGroup) k.package_bytes = std::min(k.package_bytes, kMaxStageBytes);
+    if (k.election == Election::kAutoGroup) k.package_bytes = kMaxStageBytes;  // filled over several rounds
     if (k.election == Election::kPerWave || k.election == Election::kPerConvergedWave) {
       k.package_bytes = std::min(k.package_bytes, 64 * k.bytes);  // 64 lanes: the largest wave
     }
@@ -125,11 +125,11 @@ Options parse_options(int argc, char** argv) {
   add_kernel("sweep", "a set of figures instead of one measurement");
   add_kernel("bytes", po::value(&bytes)->default_value(bytes), "of a message: 8, 16, 24, 32 or 64");
   add_kernel("lanes", po::value(&lanes)->default_value(lanes), "of a group");
-  add_kernel("slots", po::value(&slots)->default_value(slots), "of the queue; 0: 8 MiB of packages");
+  add_kernel("slots", po::value(&slots)->default_value(slots), "of the queue; 0: 16 MiB of packages");
   add_kernel("package-bytes", po::value(&package_bytes)->default_value(package_bytes),
-             "payload of a slot; 0: a group's messages");
+             "payload of a slot; 0: what the election fills");
   add_kernel("election", po::value(&election)->default_value(election),
-             "auto-group, per-lane, per-wave, predicated, fine-grain or per-converged-wave");
+             "auto-group, outbox (CUDA), per-lane, per-wave, predicated, fine-grain or per-converged-wave");
   add_kernel("do", po::value(&work)->default_value(work), "what consumers do: read or aggregate");
   add_kernel("destinations", po::value(&destinations)->default_value(destinations),
              "PEs that messages are for");

@@ -38,11 +38,11 @@ struct Options {
 /// --help prints and exits with 0; a mistake is printed and exits with 2.
 Options parse_options(int argc, char** argv);
 
-/// Fills in what is zero. A package holds a group's messages, or what an auto-grouping gathers if that is
-/// less; the slots hold kInFlightBytes, which a bus's delay asks for; 8 consumers read, and all cores but
-/// one, 16 at most, aggregate.
+/// Fills in what is zero. A package holds a group's messages, or what an auto-grouping gathers; the slots
+/// hold kInFlightBytes, which a bus's delay asks for; 8 consumers read, and all cores but one, 16 at most,
+/// aggregate.
 KernelSettings complete(KernelSettings settings);
-inline constexpr std::uint32_t kInFlightBytes = 8 << 20;
+inline constexpr std::uint32_t kInFlightBytes = 16 << 20;
 
 /// As --election and --do take them.
 std::string name_of(Election election);

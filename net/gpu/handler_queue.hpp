@@ -78,10 +78,10 @@ ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt) {
   const std::uint32_t taken = take_handler_messages(share_here(), crew, mine, message);
   if (taken == 0) return 0;
   Outbox outbox(salt);
-  for (bool has = message.width > 0;;) {
+  for (bool has = message.width > 0; crew.any(has);) {
     // Command by command: packages of another would be closed for each.
-    if (!crew.any(has)) break;
-    if (has && message.command == crew.of_first(has, message.command)) {
+    const std::uint32_t command = crew.of_first(has, message.command);
+    if (has && message.command == command) {
       (void)outbox.post(Command::from_word(message.command), message.width, message.words);
       has = false;
     }

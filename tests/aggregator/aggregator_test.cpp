@@ -117,6 +117,22 @@ TEST(Aggregators, StaleBuffersLeaveWithoutAFlushWhateverTheClock) {
   }
 }
 
+TEST(Aggregators, WithoutAggregationEachPackageLeavesByItself) {
+  AggregatorSettings settings = patient(1);
+  settings.aggregate = false;
+  OnePe pe(settings, 8, 1024);
+  Ledger ledger(OnePe::kSource, kPes);
+  PackageQueue queue = pe.memory.queue();
+  for (int i = 0; i < 4; ++i) publish(queue, queue.reserve(), kInc, 1, increments(ledger, 6));
+  std::uint32_t frames = 0;
+  help_until(pe.aggregators, [&] {  // nobody asks for a flush
+    while (pe.receive_one(ledger)) ++frames;
+    return ledger.received() == 24;
+  });
+  EXPECT_EQ(frames, 4 * kPes);
+  ledger.expect_each_exactly_once();
+}
+
 TEST(Aggregators, AnExhaustedPoolHoldsThePackageUntilABufferIsRecycled) {
   AggregatorSettings settings = patient(1);
   settings.n_pes = 1;

@@ -42,6 +42,42 @@ TEST(PredicatedElection, DeliversEachMessageOnceInSmallPackages) {
 TEST(PredicatedElection, DeliversEachMessageOnceInLargePackages) {
   expect_exact_delivery<testing::SendPredicated>(2048);
 }
+TEST(ByDestinationElection, DeliversEachMessageOnceInSmallPackages) {
+  expect_exact_delivery<testing::SendByDestination>(256);
+}
+TEST(ByDestinationElection, DeliversEachMessageOnceInLargePackages) {
+  expect_exact_delivery<testing::SendByDestination>(2048);
+}
+
+/// Every lane has a message for destination id % n: the lists are as long as they can be.
+struct OneForEach {
+  testing::QueueSink sink;
+  ESKER_HD void operator()(GroupLane& lane) const {
+    constexpr std::uint32_t kDestinations = 3;
+    testing::QueueSink to = sink;
+    auto& counts = lane.scratch<DestinationCounts>();
+    const auto destination = static_cast<std::uint32_t>(lane.global_id() % kDestinations);
+    const std::uint64_t words[] = {testing::message_id(lane.global_id(), 0)};
+    ByDestination{counts, kDestinations, destination}.send(lane, to, testing::kShort, words);
+  }
+};
+
+TEST(ByDestinationElection, SendsOneListADestination) {
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(way.name());
+    QueueMemory memory(8192, 8192);
+    run_on_device(way, OneForEach{memory.sink()});
+    Arrivals arrivals;
+    while (arrivals.take(memory.sink().queue)) {
+    }
+    EXPECT_EQ(arrivals.messages(), way.shape.lanes);
+    std::uint64_t lists = 0;
+    for (std::uint64_t g = 0; g < way.shape.groups(); ++g)
+      lists += way.shape.lanes_of(g) < 3 ? way.shape.lanes_of(g) : 3;
+    EXPECT_EQ(arrivals.packages(), lists);
+  }
+}
+
 TEST(FineGrainElection, DeliversEachMessageOnceInSmallPackages) {
   expect_exact_delivery<testing::SendFineGrain>(256);
 }

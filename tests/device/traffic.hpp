@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <esker/device/election/auto_group.hpp>
+#include <esker/device/election/by_destination.hpp>
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
@@ -101,6 +102,30 @@ struct SendPredicated {
     if (mine == 0) return;  // it no longer takes part
     const std::uint32_t most = lane.group().reduce(mine, Max{});
     for (std::uint32_t m = 0; m < most; ++m) traffic.send_predicated<Predicated>(lane, to, m, m < mine);
+  }
+};
+
+/// Destinations are made up of the messages' numbers; the queue's reader cannot tell.
+struct SendByDestination {
+  static constexpr std::uint32_t kDestinations = 5;
+  Traffic traffic;
+  QueueSink sink;
+  ESKER_HD void operator()(GroupLane& lane) const {
+    QueueSink to = sink;
+    const std::uint64_t id = lane.global_id();
+    auto& counts = lane.scratch<DestinationCounts>();
+    const std::uint32_t mine = traffic.messages(id);
+    const std::uint32_t most = lane.group().reduce(mine, Max{});
+    for (std::uint32_t m = 0; m < most; ++m) {
+      const auto destination =
+          static_cast<std::uint32_t>(random_at(traffic.seed, id, 40 + m) % kDestinations);
+      const std::uint64_t word = message_id(id, m);
+      const bool is_long = traffic.is_long(id, m);
+      const std::uint64_t longs[] = {word, message_word(word, 1), message_word(word, 2)};
+      ByDestination{counts, kDestinations, destination, m < mine && is_long}.send(lane, to, kLong, longs);
+      const std::uint64_t shorts[] = {word};
+      ByDestination{counts, kDestinations, destination, m < mine && !is_long}.send(lane, to, kShort, shorts);
+    }
   }
 };
 

@@ -90,6 +90,7 @@ const std::vector<Case>& cases() {
       {"package_bytes", "4096", "4KiB", "1000"},
       {"package_slots", "2^8", "256", "100"},
       {"device_package_slots", "2^8", "256", "100"},
+      {"aggregate", "off", "false", "maybe"},
       {"aggregators", "64", "64", "0"},
       {"device_aggregators", "64", "64", "0"},
       {"apply_helpers", "2", "2", "65"},
