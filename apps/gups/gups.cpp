@@ -291,9 +291,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   harness::Traffic traffic;
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < o.repeats; ++i) {
-    const esker::Statistics before = rt.statistics();
+    const harness::Traffic before = harness::sum_over_pes(rt, rt.statistics());
     seconds.push_back(seconds_of(rt, [&] { send_all(rt, o, send, problem.updates_a_pe); }));
-    traffic = harness::traffic_since(rt, before);
+    traffic = harness::sum_over_pes(rt, rt.statistics()) - before;
     if (!o.verify) continue;
     std::uint64_t wrong[1] = {take_back(rt, problem, o, table, projecting)};
     rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
@@ -350,9 +350,9 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
     std::vector<std::uint64_t> words(words_a_pe);
     std::iota(words.begin(), words.end(), base);
     rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
-    const esker::Statistics before = rt.statistics();
+    const harness::Traffic before = harness::sum_over_pes(rt, rt.statistics());
     seconds.push_back(seconds_of(rt, pass));
-    traffic = harness::traffic_since(rt, before);
+    traffic = harness::sum_over_pes(rt, rt.statistics()) - before;
     if (!o.verify) continue;
     seconds_of(rt, pass);  // XOR takes itself back
     std::uint64_t wrong[1] = {0};

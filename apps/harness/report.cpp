@@ -13,11 +13,14 @@
 
 namespace harness {
 
-Traffic traffic_since(esker::Runtime& rt, const esker::Statistics& before) {
-  const esker::Statistics now = rt.statistics();
-  std::array<std::uint64_t, 4> sums{
-      now.messages_local - before.messages_local, now.messages_remote - before.messages_remote,
-      now.buffers_sent - before.buffers_sent, now.bytes_sent - before.bytes_sent};
+Traffic operator-(const Traffic& a, const Traffic& b) {
+  return {a.messages_local - b.messages_local, a.messages_remote - b.messages_remote,
+          a.buffers_sent - b.buffers_sent, a.bytes_sent - b.bytes_sent};
+}
+
+Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine) {
+  std::array<std::uint64_t, 4> sums{mine.messages_local, mine.messages_remote, mine.buffers_sent,
+                                    mine.bytes_sent};
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
   return {sums[0], sums[1], sums[2], sums[3]};
 }

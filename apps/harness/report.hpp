@@ -18,8 +18,10 @@ struct Traffic {
   std::uint64_t bytes_sent = 0;
 };
 
-/// Collective: sums over the PEs of what happened since `before`.
-Traffic traffic_since(esker::Runtime& rt, const esker::Statistics& before);
+Traffic operator-(const Traffic& a, const Traffic& b);
+
+/// Collective.
+Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine);
 
 /// Median, least and most of some seconds; `all` is not empty.
 struct Spread {

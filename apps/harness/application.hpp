@@ -1,0 +1,57 @@
+// What the applications' mains have in common: options, repeats, the report, the exit status.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <esker/esker.hpp>
+#include <esker/runtime/command_line.hpp>
+#include <nlohmann/json.hpp>
+
+#include "../styles/superstep.hpp"
+#include "report.hpp"
+
+namespace harness {
+
+/// Options that every application takes.
+struct Options {
+  std::string style = "gravel";
+  std::string size = "small";
+  std::uint64_t seed = 1;
+  std::uint64_t repeats = 1;
+  bool verify = true;
+  std::string json;
+
+  /// To size's alternatives an application's own options are defaults.
+  void add_to(esker::CommandLine& line);
+  styles::Style chosen_style() const { return styles::style_of(style); }
+};
+
+/// Throws esker::UsageError, which main_of() turns into exit status 2.
+[[noreturn]] void usage(const std::string& message);
+
+/// The body of main(): calls `run` and turns what it throws into a line and an exit status: 2 after a
+/// UsageError, else 1.
+int main_of(const char* program, int argc, char** argv, const std::function<int(int, char**)>& run);
+
+/// What a program has measured.
+struct Measured {
+  std::vector<double> seconds;  // a repeat
+  Traffic traffic;              // of the last repeat
+  bool verified = true;         // every repeat
+};
+
+/// Collective. Repeats: `prepare`, then `body` between barriers, timed, then, where verification is on,
+/// `count_wrong`, which returns what is wrong on this PE.
+Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options& options,
+                 const std::function<void()>& prepare, const std::function<void()>& body,
+                 const std::function<std::uint64_t()>& count_wrong);
+
+/// The line, the JSON object with `more`, and the exit status. `work` in `work_unit`s.
+int finish(const esker::Runtime& rt, const Options& options, const std::string& app, const Measured& measured,
+           double work, const std::string& work_unit, nlohmann::json more);
+
+}  // namespace harness

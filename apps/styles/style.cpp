@@ -1,0 +1,23 @@
+#include "style.hpp"
+
+#include <algorithm>
+
+namespace styles {
+
+const std::vector<std::string>& names() {
+  static const std::vector<std::string> all = {"gravel",   "coprocessor", "coprocessor-large",
+                                               "per-lane", "coalesced",   "coalesced-agg"};
+  return all;
+}
+
+std::string name_of(Style style) { return names()[static_cast<std::size_t>(style)]; }
+
+Style style_of(const std::string& name) {
+  return static_cast<Style>(std::find(names().begin(), names().end(), name) - names().begin());
+}
+
+void configure(esker::Config& config, Style style) {
+  if (style == Style::kPerLane || style == Style::kCoalesced) config.aggregate = false;
+}
+
+}  // namespace styles

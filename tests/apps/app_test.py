@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""An application as its users run it: the job ends with 0, verified, with a sound report.
+
+app_test.py --mpiexec FILE APP PES STYLE[,STYLE]... ARGUMENT...
+  Runs the job in each style. What a style may not change, the work and the messages, must agree.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
+from job import Failed, Job, require  # noqa: E402  (where it stands is known only here)
+
+SECONDS = 100
+
+
+def run(options, style, folder):
+    report_file = Path(folder) / f"{style}.json"
+    command = [options.app, "--style", style, "--json", str(report_file), "--startup", "quiet", *options.arguments]
+    with Job(options.mpiexec, options.pes, command, folder=folder) as job:
+        status, _ = job.wait(SECONDS)
+        print(job.output(), end="")
+    require(status == 0, f"--style {style}: ended with {status}")
+    report = json.loads(report_file.read_text())
+    require(report["verified"] is True, f"--style {style}: not verified")
+    require(report["style"] == style, f"--style {style}: the report says {report['style']}")
+    require(report["pes"] == options.pes, f"{report['pes']} PEs instead of {options.pes}")
+    require(f"esker-{report['app']}" == Path(options.app).name, f"the report is {report['app']}'s")
+    require(report["work"] > 0 and report["seconds"] > 0 and report["rate_per_s"] > 0, "no work, or no time")
+    if options.pes == 1:
+        require(report["messages_remote"] == 0, "remote messages on one PE")
+    return report
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("app")
+    parser.add_argument("pes", type=int)
+    parser.add_argument("styles")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            reports = [run(options, style, folder) for style in options.styles.split(",")]
+        for report in reports[1:]:
+            require(report["work"] == reports[0]["work"], f"--style {report['style']}: other work")
+    except Failed as failed:
+        print(f"app_test: {failed}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
