@@ -28,7 +28,8 @@ SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 # What users include: applications too, besides their own folder. Nothing vendor-made may come along.
 PUBLIC = {
     "esker.hpp",
-    *(f"device/election/{way}.hpp" for way in ("fine_grain", "per_lane", "per_wave", "predicated")),
+    "device/atomic.hpp",
+    *(f"device/election/{way}.hpp" for way in ("by_destination", "fine_grain", "per_lane", "per_wave", "predicated")),
     "device/error.hpp",
     "runtime/build_info.hpp",
     "runtime/command_line.hpp",
@@ -127,7 +128,7 @@ class Checker:
             return
         allowed = path.startswith("device/")
         if MPI_HEADER.match(name):
-            allowed = path.startswith("net/mpi/")
+            allowed = path.startswith(("net/mpi/", "apps/styles/"))
         elif UCX_HEADER.match(name):
             allowed = path.startswith("net/ucx/")
         if not allowed:
