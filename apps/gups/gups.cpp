@@ -22,6 +22,7 @@
 
 #include "../harness/json.hpp"
 #include "../harness/report.hpp"
+#include "../styles/superstep.hpp"
 #include "stream.hpp"
 
 namespace {
@@ -31,6 +32,7 @@ struct Options {
   std::uint64_t table = std::uint64_t{1} << 22;    // words, on all PEs
   std::string op = "inc";
   std::string election = "auto";
+  std::string style = "gravel";
   std::string size;
   std::string json;
   std::uint64_t seed = 1;
@@ -51,6 +53,42 @@ struct Problem {
 
 struct Fold {
   std::uint64_t value;
+};
+
+// --- What is sent, for --style: one update a lane.
+
+struct Update {
+  std::uint64_t k;
+  bool is_sent;
+};
+
+template <class M>
+struct Updates {
+  using Message = M;
+  using State = Update;
+  Problem problem;
+  esker::SymmetricArray<std::uint64_t> table;
+  esker::Handler<std::uint64_t, Fold> handler;
+  inputs::RandomStream stream;  // of this PE
+
+  ESKER_HD State start(std::uint64_t id) const { return {id, false}; }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.is_sent) return false;
+    state.is_sent = true;
+    const std::uint64_t r = stream[state.k];
+    const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
+    message.target = &table[index];
+    message.pe = pe;
+    if constexpr (std::is_same_v<Message, styles::Put<std::uint64_t>>) {
+      message.value = gups::put_value(problem.seed, pe * problem.words_a_pe + index);
+    } else if constexpr (std::is_same_v<Message, styles::Add<std::uint64_t>>) {
+      message.value = r;
+    } else if constexpr (std::is_same_v<Message, styles::Call<std::uint64_t, Fold>>) {
+      message.handler = handler;
+      message.arguments = {r};
+    }
+    return true;
+  }
 };
 
 // --- The kernel, once for each operation. `where` is the destination and the local stand-in address.
@@ -202,6 +240,21 @@ void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint6
     launch(rt, updates, Am{send});
 }
 
+/// The same in another style. Collective.
+void send_in_style(styles::Superstep& superstep, const Options& o, const Send& send, std::uint64_t updates) {
+  const auto run = [&]<class Message>(Message) {
+    superstep.run(updates, Updates<Message>{send.problem, send.table, send.handler, send.stream}, "gups");
+  };
+  if (o.op == "inc")
+    run(styles::Inc<std::uint64_t>{});
+  else if (o.op == "add")
+    run(styles::Add<std::uint64_t>{});
+  else if (o.op == "put")
+    run(styles::Put<std::uint64_t>{});
+  else
+    run(styles::Call<std::uint64_t, Fold>{});
+}
+
 /// Takes back every update of every PE on words [first, first + words.size()) of those that stand here.
 /// Counts the words that are then not zero.
 std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::uint64_t> words,
@@ -287,13 +340,20 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   }
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
+  styles::Superstep superstep(rt, styles::style_of(o.style));
   bool verified = true;
   harness::Traffic traffic;
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < o.repeats; ++i) {
-    const harness::Traffic before = harness::sum_over_pes(rt, rt.statistics());
-    seconds.push_back(seconds_of(rt, [&] { send_all(rt, o, send, problem.updates_a_pe); }));
-    traffic = harness::sum_over_pes(rt, rt.statistics()) - before;
+    const harness::Traffic before = superstep.traffic();
+    seconds.push_back(seconds_of(rt, [&] {
+      if (superstep.style() == styles::Style::kGravel) {
+        send_all(rt, o, send, problem.updates_a_pe);
+      } else {
+        send_in_style(superstep, o, send, problem.updates_a_pe);
+      }
+    }));
+    traffic = superstep.traffic() - before;
     if (!o.verify) continue;
     std::uint64_t wrong[1] = {take_back(rt, problem, o, table, projecting)};
     rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
@@ -314,7 +374,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   }
   const double work = static_cast<double>(problem.updates_a_pe) * (projecting ? 1 : pes);
   harness::write_report(
-      rt, {"gups", "gravel", harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
+      rt, {"gups", o.style, harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
       o.json, more);
   return verified ? 0 : 1;
 }
@@ -400,6 +460,7 @@ int run(int argc, char** argv) {
       .add("op", &o.op, "what an update does", {"inc", "add", "xor", "put", "am"})
       .add("election", &o.election, "how lanes share a package",
            {"auto", "auto-group", "per-lane", "per-wave", "predicated", "fine-grain"})
+      .add("style", &o.style, "how messages travel", styles::names())
       .add("size", &o.size, "sets updates and table: seconds, a minute, the thesis's",
            {"small", "medium", "paper"})
       .add("seed", &o.seed, "of the stream of updates")
@@ -418,6 +479,9 @@ int run(int argc, char** argv) {
   if (o.updates == 0 || o.table == 0 || o.repeats == 0)
     return usage("--updates, --table and --repeats are at least 1");
   if (o.hpcc && !std::has_single_bit(o.table)) return usage("--hpcc: --table must be a power of two");
+  if (o.style != "gravel" && (o.hpcc || o.project != 0 || o.election != "auto" || o.op == "xor"))
+    return usage("--style " + o.style + " goes with neither --hpcc, --project, --election nor --op xor");
+  styles::configure(config, styles::style_of(o.style));
   if (o.hpcc && o.project != 0) return usage("--hpcc and --project do not go together");
   if (o.hpcc && o.election != "auto") return usage("--hpcc runs with --election auto");
   if (o.project > esker::kMaxPes) return usage("--project: at most 65536 nodes");

@@ -86,7 +86,7 @@ KernelSettings complete(KernelSettings k) {
   }
   if (k.consumers == 0) {
     const std::uint32_t cores = std::max(2u, std::thread::hardware_concurrency());
-    k.consumers = std::min(cores - 1, k.work == Work::kRead ? 8u : 16u);
+    k.consumers = std::min(cores - 1, k.work == Work::kRead ? 4u : 16u);
   }
   return k;
 }
@@ -114,7 +114,7 @@ Options parse_options(int argc, char** argv) {
       "messages in one timed run; 0: as many as take --seconds");
   add("producers", po::value(&producers)->default_value(producers), "producer threads (SPSC: 1)");
   add("consumers", po::value(&consumers)->default_value(consumers),
-      "consumer threads (SPSC: 1); of kernels, unless given, 8 or as many as there are cores");
+      "consumer threads (SPSC: 1); of kernels, unless given, 4 that read or 16 that aggregate");
   add("device", po::value(&device)->default_value(device), "where the producers run");
   add("min-ratio", po::value(&options.min_ratio)->default_value(0),
       "fail when the package queue is not this many times faster than MPMC at 8-byte messages");

@@ -39,7 +39,7 @@ struct Options {
 Options parse_options(int argc, char** argv);
 
 /// Fills in what is zero. A package holds a group's messages, or what an auto-grouping gathers; the slots
-/// hold kInFlightBytes, which a bus's delay asks for; 8 consumers read, and all cores but one, 16 at most,
+/// hold kInFlightBytes, which a bus's delay asks for; 4 consumers read, and all cores but one, 16 at most,
 /// aggregate.
 KernelSettings complete(KernelSettings settings);
 inline constexpr std::uint32_t kInFlightBytes = 16 << 20;
