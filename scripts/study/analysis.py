@@ -208,7 +208,7 @@ def warnings_about(analysis: Analysis) -> list[str]:
             found.append(f"{', '.join(map(str, crowded))} PEs shared {cores} cores: those figures show that it works, "
                          "not how it scales.")
     if any(r.figures and r.figures.report.get("backend") == "cpu" and len(r.experiment.pes) > 1
-           and r.figures.report.get("config", {}).get("cpu_threads") == 0 for r in good):
+           and (r.figures.report.get("config") or {}).get("cpu_threads") == 0 for r in good):
         found.append("cpu_threads is 0 in some runs: a PE that is alone on a host takes all its cores, so 1 PE and 2 "
                      "PEs may have had the same cores. Set the option cpu-threads in the plan for speed-ups a core.")
     for s in analysis.series:

@@ -262,7 +262,8 @@ def most_pes(results: list[Result]) -> Result | None:
 def stages_of(result: Result) -> dict[str, dict[str, Any]]:
     """The histograms that are not empty."""
     stages = result.figures.report.get("stages") if result.figures else None
-    return {name: h for name, h in (stages or {}).items() if isinstance(h, dict) and h.get("count")}
+    return {name: h for name, h in stages.items() if isinstance(h, dict) and h.get("count")
+            and {"p50", "p99", "max", "unit"} <= h.keys()} if isinstance(stages, dict) else {}
 
 
 def stage_plot(analysis: Analysis) -> Plot | None:

@@ -21,6 +21,7 @@ VERIFIED, FAILED, TIMED_OUT, NOT_VERIFIED, REFUSED = "verified", "failed", "time
 
 NUMBERS = ("seconds", "work", "rate_per_s", "messages_local", "messages_remote", "remote_fraction", "buffers_sent",
            "average_buffer_bytes")
+SPREAD = ("seconds_least", "seconds_most")  # of an application that repeats its work
 
 
 class StoreError(Exception):
@@ -43,13 +44,16 @@ def judge(point: Point, ended: Ended, report: Any) -> tuple[str, str]:
     for name, value in expected.items():
         if report.get(name) != value:
             return REFUSED, f"its JSON has '{name}': {report.get(name)!r} where {value!r} was asked for"
-    for name in NUMBERS:
+    for name in (*NUMBERS, *(n for n in SPREAD if n in report)):
         value = report.get(name)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
             return REFUSED, f"its JSON has '{name}': {value!r}, which is no number"
-    for name in ("seconds", "work", "rate_per_s"):
-        if report[name] == 0:
+    for name in ("seconds", "work", "rate_per_s", "seconds_least"):
+        if report.get(name) == 0:
             return REFUSED, f"its JSON has '{name}': 0"
+    least, most = (report.get(n, report["seconds"]) for n in SPREAD)
+    if not least <= report["seconds"] <= most:
+        return REFUSED, f"its JSON has a median of {report['seconds']} s outside {least} to {most}"
     if report.get("verified") is not True:
         return NOT_VERIFIED, ("its result is wrong" if wrong_result else "verification was off")
     return VERIFIED, ""

@@ -178,7 +178,8 @@ class Judgement(unittest.TestCase):
         for field, wrong in (("app", "mer"), ("style", "coalesced"), ("pes", 2), ("projected_pes", None),
                              ("seconds", 0), ("seconds", float("nan")), ("seconds", -1.0), ("seconds", "1"),
                              ("rate_per_s", float("inf")), ("work", None), ("remote_fraction", None),
-                             ("average_buffer_bytes", True)):
+                             ("average_buffer_bytes", True), ("seconds_least", 0.6), ("seconds_most", 0.4),
+                             ("seconds_least", None), ("seconds_least", 0)):
             self.assertEqual(self.judge(**{field: wrong}), REFUSED, (field, wrong))
 
     def test_a_signal_is_named(self):
