@@ -18,12 +18,17 @@ core=(
 # Unversioned names: the compilers' numbers differ between the two distributions.
 checks=(
   python3
+  python3-matplotlib python3-yaml              # plots and plans of scaling studies
   spin                                         # the model of the package queue
   hpcc                                         # the peer that GUPS is compared with
   clang libclang-rt-dev                        # libFuzzer, which lives in the run-time package
   clang-format clang-tidy
   hipcc libamdhip64-dev
 )
+
+# The report of a scaling study is looked at in a browser. Ubuntu has this one as a snap only, which apt cannot
+# install in a container: there the test is skipped unless a chromium is found.
+if grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then checks+=(chromium); fi
 
 # The CUDA 13.0 compiler as its vendor publishes it for Python, less everything that we do not call.
 cuda_wheels=(
