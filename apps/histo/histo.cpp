@@ -12,6 +12,7 @@
 
 namespace {
 
+// lines: host
 struct Options : harness::Options {
   std::uint64_t updates = 0;  // of a PE; 0: as --size says
   std::uint64_t table = 0;    // words of a PE
@@ -26,6 +27,9 @@ struct Problem {
   }
 };
 
+// lines: end
+
+// lines: device
 /// A lane counts one index.
 struct Count {
   using Message = styles::Inc<std::uint64_t>;
@@ -47,6 +51,9 @@ struct Count {
   }
 };
 
+// lines: end
+
+// lines: host
 std::vector<std::uint64_t> expected_counts(const Problem& p, std::uint32_t me) {
   std::vector<std::uint64_t> counts(p.words);
   for (std::uint64_t pe = 0; pe < p.pes; ++pe) {
@@ -103,3 +110,4 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) { return harness::main_of("esker-histo", argc, argv, run); }
+// lines: end

@@ -17,6 +17,7 @@
 
 namespace styles {
 
+// lines: device
 /// A lane that waits for its next launch.
 template <class State>
 struct Waiting {
@@ -122,6 +123,9 @@ struct ApplyAll {
   }
 };
 
+// lines: end
+
+// lines: host
 /// Bytes of a grown allocation, kept from superstep to superstep.
 class Pool {
  public:
@@ -230,5 +234,7 @@ class Coprocessor {
   std::uint64_t messages_local_ = 0;
   std::uint64_t messages_remote_ = 0;
 };
+
+// lines: end
 
 }  // namespace styles

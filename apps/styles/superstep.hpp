@@ -14,6 +14,7 @@
 
 namespace styles {
 
+// lines: each
 /// Table 3-1b: what a user of the runtime writes. With PerLane, each message is a package.
 template <class S, class... Election>
 struct SendEach {
@@ -24,6 +25,9 @@ struct SendEach {
   }
 };
 
+// lines: end
+
+// lines: sorted
 /// Table 3-1c: all lanes of the group take part until the last has ended (software predication), and the
 /// group's messages are sorted by destination.
 template <class S>
@@ -44,6 +48,8 @@ struct SendSorted {
     }
   }
 };
+
+// lines: end
 
 /// Runs an application's supersteps in one style.
 ///
