@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one command and without a network: build, tests, sanitizers, benchmarks.
+# Everything that needs a GPU, in one command and without a network: build, tests, sanitizers, benchmarks,
+# applications.
 #
 # Contract. Ubuntu 24.04 or Debian 12 with a GPU, its driver, a CUDA toolkit, CMake, a compiler, Open MPI,
 # GoogleTest, fmt, hwloc and zlib. Boost's libraries (context, program_options) and nlohmann-json, where the system
@@ -14,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(build tests sanitizer queue windows peers)
+all_parts=(build tests sanitizer queue windows peers apps)
 usage() {
   echo "usage: scripts/gpu.sh [--out DIR] [--packages DIR] [--only PART]..."
   echo "  --out DIR       results; default \$OUT, else build/gpu-results"
@@ -248,6 +249,25 @@ PYTHON
       summary+=("$(printf '%-8s %7s  %s' ratio '' "gups $op: esker / nvshmem $(python3 -c "print(f'{$ours / $peers:.2f}')")")")
     fi
   done
+}
+
+# Every application in every style on all GPUs, small: one line each, and one JSON file.
+run_apps() {
+  local app style name seconds=60 failed=0 ran=0 started=$SECONDS
+  if ((gpus == 0)); then note skipped 0 apps "there is no GPU"; return; fi
+  for app in gups histo kmeans in-degree gups-mod indexgather mer pagerank sssp color; do
+    if [[ ! -x "$bin/esker-$app" ]]; then note skipped 0 "app-$app" "it was not built"; continue; fi
+    for style in gravel coprocessor coprocessor-large per-lane coalesced coalesced-agg; do
+      name="app-$app-$style"
+      seconds="$(limit 60)"
+      if ((seconds < 5)); then note skipped 0 "$name" "out of time"; continue; fi
+      ran=$((ran + 1))
+      timeout --kill-after=10 "$seconds" "${mpirun[@]}" -n "$gpus" "$bin/esker-$app" --style "$style" --size small \
+        --device cuda --startup quiet --json "$out/$name.json" >"$out/$name.log" 2>&1 ||
+        { failed=$((failed + 1)); note failed 0 "$name" "status $?"; tail -n 5 "$out/$name.log"; }
+    done
+  done
+  if ((ran > failed)); then note passed $((SECONDS - started)) apps "$((ran - failed)) of $ran runs verified"; fi
 }
 
 find_packages
