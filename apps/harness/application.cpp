@@ -24,7 +24,9 @@ int main_of(const char* program, int argc, char** argv, const std::function<int(
     std::fputs(fmt::format("{}: {}\n", program, error.what()).c_str(), stderr);
   };
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    styles::finish();  // not after an exception: MPI would wait for PEs that have none
+    return status;
   } catch (const esker::UsageError& error) {
     tell(error);
     return 2;

@@ -10,6 +10,30 @@ namespace styles {
 
 #if defined(ESKER_APPS_MPI)
 
+namespace {
+bool is_ours = false;  // MPI, to finalise
+}
+
+void Exchange::initialise_mpi() {
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised != 0) return;
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  is_ours = true;
+  if (provided < MPI_THREAD_MULTIPLE) {
+    throw esker::Error(
+        esker::Error::Kind::kNetwork,
+        "--style coprocessor calls MPI beside the network thread, and this MPI library offers no "
+        "MPI_THREAD_MULTIPLE");
+  }
+}
+
+void Exchange::finalise_mpi() {
+  if (is_ours) MPI_Finalize();
+  is_ours = false;
+}
+
 struct Exchange::Communicator {
   Communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &comm); }
   ~Communicator() { MPI_Comm_free(&comm); }
@@ -20,6 +44,9 @@ struct Exchange::Communicator {
 
 #else
 
+void Exchange::initialise_mpi() {}
+void Exchange::finalise_mpi() {}
+
 struct Exchange::Communicator {};
 
 #endif
@@ -27,6 +54,10 @@ struct Exchange::Communicator {};
 Exchange::Exchange(const esker::Runtime& rt) : pe_{rt.pe()}, n_pes_{rt.n_pes()}, first_(n_pes_ + 1) {
   if (n_pes_ == 1) return;
 #if defined(ESKER_APPS_MPI)
+  int level = 0;
+  MPI_Query_thread(&level);
+  if (level < MPI_THREAD_MULTIPLE)
+    throw esker::Error(esker::Error::Kind::kContract, "Exchange: initialise_mpi() comes before the Runtime");
   communicator_ = std::make_unique<Communicator>();
 #else
   throw esker::Error(esker::Error::Kind::kConfiguration,

@@ -14,9 +14,15 @@ namespace styles {
 /// Collective calls, from the thread that owns the Runtime; over MPI, beside the runtime's own messages.
 class Exchange {
  public:
-  /// Throws esker::Error{kConfiguration} with several PEs and no MPI.
+  /// Throws esker::Error{kConfiguration} with several PEs and no MPI, {kContract} without initialise_mpi().
   explicit Exchange(const esker::Runtime& rt);
   ~Exchange();
+  /// Before the Runtime, on the thread that will construct it: its network thread and this one are both to
+  /// call MPI, which it would not ask for. Throws esker::Error{kNetwork} if the MPI library has no such
+  /// level.
+  static void initialise_mpi();
+  /// After the Runtime: finalises MPI if initialise_mpi() has initialised it.
+  static void finalise_mpi();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 

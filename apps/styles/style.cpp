@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "exchange.hpp"
+
 namespace styles {
 
 const std::vector<std::string>& names() {
@@ -18,6 +20,10 @@ Style style_of(const std::string& name) {
 
 void configure(esker::Config& config, Style style) {
   if (style == Style::kPerLane || style == Style::kCoalesced) config.aggregate = false;
+  const bool exchanges = style == Style::kCoprocessor || style == Style::kCoprocessorLarge;
+  if (exchanges && config.transport != esker::TransportKind::kLoopback) Exchange::initialise_mpi();
 }
+
+void finish() { Exchange::finalise_mpi(); }
 
 }  // namespace styles

@@ -23,7 +23,9 @@ std::string name_of(Style style);
 /// Of a name out of names().
 Style style_of(const std::string& name);
 
-/// What the style asks of the runtime; before it is constructed.
+/// What the style asks of the runtime, and of MPI; before the Runtime is constructed.
 void configure(esker::Config& config, Style style);
+/// Gives back what configure() has started; after the Runtime has ended without an error.
+void finish();
 
 }  // namespace styles

@@ -92,14 +92,14 @@ class Superstep {
   }
 
   /// Collective: messages of all PEs together since the beginning. Those of a coprocessor are the
-  /// application's own, past the runtime, which is then only what applies them.
+  /// application's own, past the runtime, which applies them here and sends only what handlers answer.
   harness::Traffic traffic() {
     esker::Statistics mine = rt_.statistics();
     if (coprocessor_) {
       mine.messages_local = coprocessor_->messages_local();
-      mine.messages_remote = coprocessor_->messages_remote();
-      mine.buffers_sent = coprocessor_->buffers_sent();
-      mine.bytes_sent = coprocessor_->bytes_sent();
+      mine.messages_remote += coprocessor_->messages_remote();
+      mine.buffers_sent += coprocessor_->buffers_sent();
+      mine.bytes_sent += coprocessor_->bytes_sent();
     }
     return harness::sum_over_pes(rt_, mine);
   }

@@ -3,6 +3,8 @@
 
 app_test.py --mpiexec FILE APP PES STYLE[,STYLE]... ARGUMENT...
   Runs the job in each style. What a style may not change, the work and the messages, must agree.
+app_test.py --mpiexec FILE --refuses TEXT APP PES STYLE ARGUMENT...
+  The job ends with 2, says TEXT, and writes no report.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
-from job import Failed, Job, require  # noqa: E402  (where it stands is known only here)
+from job import Failed, Job, require, require_text  # noqa: E402  (where it stands is known only here)
 
 SECONDS = 100
 
@@ -35,9 +37,20 @@ def run(options, style, folder):
     return report
 
 
+def refuse(options, folder):
+    command = [options.app, "--style", options.styles, "--json", "report.json", *options.arguments]
+    with Job(options.mpiexec, options.pes, command, folder=folder) as job:
+        status, _ = job.wait(SECONDS)
+        print(job.output(), end="")
+        require(status == 2, f"the exit status is {status}, not 2")
+        require_text(job.output(), f"{Path(options.app).name}: ", options.refuses)
+    require(not (Path(folder) / "report.json").exists(), "there is a report")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--refuses")
     parser.add_argument("app")
     parser.add_argument("pes", type=int)
     parser.add_argument("styles")
@@ -45,6 +58,9 @@ def main():
     options = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as folder:
+            if options.refuses:
+                refuse(options, folder)
+                return 0
             reports = [run(options, style, folder) for style in options.styles.split(",")]
         for report in reports[1:]:
             require(report["work"] == reports[0]["work"], f"--style {report['style']}: other work")

@@ -1,0 +1,117 @@
+// indexgather, of the bale suite: reads the entries of a distributed table that lists on the PEs name.
+//
+// Invariant. Entry e of the table is word e / n_pes of PE e % n_pes, and so is place r of the gathered
+// values: r / n_pes of PE r % n_pes. A lane asks the entry's owner by an active message that names the place,
+// and the handler answers with a put. Entries, lists and values are functions of the seed, so each PE knows
+// what it should have been given.
+#include <vector>
+
+#include <esker/esker.hpp>
+
+#include "../harness/application.hpp"
+#include "../inputs/random.hpp"
+
+namespace {
+
+struct Options : harness::Options {
+  std::uint64_t reads = 0;  // of a PE; 0: as --size says
+  std::uint64_t table = 0;  // words of a PE
+};
+
+/// The problem, the same on every PE.
+struct Problem {
+  std::uint64_t seed, reads, words;
+  std::uint32_t pes;
+  /// The entry that PE `pe` reads at position `i` of its list.
+  std::uint64_t entry(std::uint64_t pe, std::uint64_t i) const {
+    return inputs::scaled(inputs::Random(seed).stream(pe)[i], words * pes);
+  }
+  /// Never 0, which stands for a value that has not come.
+  std::uint64_t value(std::uint64_t entry) const { return inputs::mix(seed ^ entry) | 1; }
+};
+
+/// Where the answer goes: the handler's context.source() is who sent the message, which in the coprocessor
+/// model is the owner itself.
+struct Answer {
+  std::uint64_t place;
+};
+
+/// A lane asks for one entry.
+struct Ask {
+  using Message = styles::Call<std::uint64_t, Answer>;
+  struct State {
+    std::uint64_t i;
+    bool asked;
+  };
+  esker::SymmetricArray<std::uint64_t> indices;
+  esker::SymmetricArray<std::uint64_t> table;
+  esker::Handler<std::uint64_t, Answer> handler;
+  std::uint32_t me, pes;
+
+  ESKER_HD State start(std::uint64_t id) const { return {id, false}; }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.asked) return false;
+    const std::uint64_t entry = indices[state.i];
+    message = {&table[entry / pes], static_cast<std::uint32_t>(entry % pes), handler, {state.i * pes + me}};
+    state.asked = true;
+    return true;
+  }
+};
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-indexgather",
+                          "Reads entries of a table distributed over the PEs (bale's indexgather).");
+  o.add_to(line);
+  line.add("reads", &o.reads, "indices that each PE reads; 0: as --size says")
+      .add("table", &o.table, "words of the table on each PE; 0: as --size says");
+  esker::Config config = line.parse(argc, argv);
+  if (o.reads == 0) o.reads = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 24 : 26);
+  if (o.table == 0) o.table = 100'000;  // bale: 100 000 a PE
+  styles::configure(config, o.chosen_style());
+
+  esker::Runtime rt(config);
+  styles::Superstep superstep(rt, o.chosen_style());
+  const Problem problem{o.seed, o.reads, o.table, rt.n_pes()};
+  auto& heap = rt.heap();
+  const auto indices = heap.allocate<std::uint64_t>(problem.reads);
+  const auto gathered = heap.allocate<std::uint64_t>(problem.reads);
+  const auto table = heap.allocate<std::uint64_t>(problem.words);
+  const auto handler = rt.register_handler<std::uint64_t, Answer>(
+      "indexgather",
+      [=] ESKER_LAMBDA(esker::HandlerContext & context, std::uint64_t & word, const Answer& answer) {
+        const std::uint32_t pes = context.n_pes();
+        esker::shmem_put(context, &gathered[answer.place / pes], word,
+                         static_cast<std::uint32_t>(answer.place % pes));
+      });
+  {
+    std::vector<std::uint64_t> words(problem.reads);
+    for (std::uint64_t i = 0; i < words.size(); ++i) words[i] = problem.entry(rt.pe(), i);
+    heap.write(indices, 0, std::span<const std::uint64_t>(words));
+    words.resize(problem.words);
+    for (std::uint64_t w = 0; w < words.size(); ++w) words[w] = problem.value(w * problem.pes + rt.pe());
+    heap.write(table, 0, std::span<const std::uint64_t>(words));
+  }
+  const auto measured = harness::measure(
+      rt, superstep, o,
+      [&] {
+        const std::vector<std::uint64_t> zeros(problem.reads);
+        heap.write(gathered, 0, std::span<const std::uint64_t>(zeros));
+      },
+      [&] {
+        superstep.run(problem.reads, Ask{indices, table, handler, rt.pe(), rt.n_pes()}, "indexgather");
+      },
+      [&] {
+        const auto values = heap.read(gathered);
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 0; i < values.size(); ++i)
+          wrong += values[i] != problem.value(problem.entry(rt.pe(), i)) ? 1 : 0;
+        return wrong;
+      });
+  return harness::finish(rt, o, "indexgather", measured, static_cast<double>(problem.reads) * rt.n_pes(),
+                         "reads", {{"table_words", problem.words * rt.n_pes()}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::main_of("esker-indexgather", argc, argv, run); }

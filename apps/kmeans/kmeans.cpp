@@ -1,0 +1,341 @@
+// kmeans: Lloyd's algorithm; every point adds itself to the sums of the centroid next to it (thesis, Table
+// 5-3).
+//
+// Invariant. Points stay on their PE, and every PE has all centroids. Cluster c belongs to PE c % n_pes,
+// which keeps its sums in row c / n_pes: one of each coordinate, and the number of points. Coordinate x
+// counts as the integer nearest to x * 2^s, with the same s on every PE, so sums do not depend on the order.
+// s is the largest with points * most |x| * 2^s < 2^62: no sum overflows, and a mean is off by less than
+// points * most |x| / 2^62.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <esker/esker.hpp>
+
+#include "../harness/application.hpp"
+#include "../inputs/points/clusters.hpp"
+
+namespace {
+
+struct Options : harness::Options {
+  std::uint64_t points = 0;      // of all PEs; 0: as --size says
+  std::uint64_t dimensions = 0;  // 0: 2, or the input's
+  std::uint64_t clusters = 8;    // Table 5-3
+  std::uint64_t iterations = 10;
+  std::uint64_t combine = 1;  // points that a lane adds up before it sends
+  std::string input;
+};
+
+/// The clusters, and who owns which.
+struct Clustering {
+  std::uint32_t clusters;
+  std::uint32_t dimensions;
+  std::uint32_t pes;
+  double scale;  // 2^s
+
+  /// Words of a cluster's row: a sum of each coordinate, and the count.
+  ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
+  ESKER_HD std::uint32_t rows() const { return (clusters + pes - 1) / pes; }
+  ESKER_HD std::uint32_t owner(std::uint32_t cluster) const { return cluster % pes; }
+  ESKER_HD std::uint64_t word(std::uint32_t cluster, std::uint32_t column) const {
+    return std::uint64_t{cluster / pes} * row_words() + column;
+  }
+  /// What a point adds to word `column` of its cluster.
+  ESKER_HD std::int64_t addend(const double* point, std::uint32_t column) const {
+    if (column == dimensions) return 1;
+    const double scaled = point[column] * scale;
+    return static_cast<std::int64_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
+  }
+  /// The lower of two that are equally far.
+  ESKER_HD std::uint32_t nearest(const double* point, const double* centroids) const {
+    std::uint32_t best = 0;
+    double least = 0;
+    for (std::uint32_t c = 0; c < clusters; ++c) {
+      double distance = 0;
+      for (std::uint32_t d = 0; d < dimensions; ++d) {
+        const double difference = point[d] - centroids[std::uint64_t{c} * dimensions + d];
+        distance += difference * difference;
+      }
+      if (c == 0 || distance < least) {
+        best = c;
+        least = distance;
+      }
+    }
+    return best;
+  }
+};
+
+/// A lane sends its point, word after word.
+struct Assign {
+  using Message = styles::Add<std::int64_t>;
+  struct State {
+    std::uint64_t point;
+    std::uint32_t cluster;
+    std::uint32_t column;
+  };
+  Clustering clustering;
+  esker::SymmetricArray<double> points;
+  esker::SymmetricArray<double> centroids;
+  esker::SymmetricArray<std::int64_t> sums;
+
+  ESKER_HD const double* at(std::uint64_t point) const { return &points[point * clustering.dimensions]; }
+  ESKER_HD State start(std::uint64_t id) const {
+    return {id, clustering.nearest(at(id), centroids.data()), 0};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.column > clustering.dimensions) return false;
+    message = {&sums[clustering.word(state.cluster, state.column)], clustering.owner(state.cluster),
+               clustering.addend(at(state.point), state.column)};
+    ++state.column;
+    return true;
+  }
+};
+
+/// With --combine: a lane adds up every `lanes`-th point on its own, and sends what is not 0.
+struct AssignCombined {
+  using Message = Assign::Message;
+  struct State {
+    std::uint64_t lane;
+    std::uint32_t cluster;
+    std::uint32_t column;
+  };
+  Assign assign;
+  esker::SymmetricArray<std::int64_t> partial;  // lane after lane of one word, word after word
+  std::uint64_t points, lanes;
+
+  ESKER_HD std::int64_t& word(std::uint64_t lane, std::uint32_t cluster, std::uint32_t column) const {
+    return partial[(std::uint64_t{cluster} * assign.clustering.row_words() + column) * lanes + lane];
+  }
+  ESKER_HD State start(std::uint64_t lane) const {
+    const Clustering& k = assign.clustering;
+    for (std::uint32_t c = 0; c < k.clusters; ++c) {
+      for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) = 0;
+    }
+    for (std::uint64_t p = lane; p < points; p += lanes) {
+      const std::uint32_t c = k.nearest(assign.at(p), assign.centroids.data());
+      for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) += k.addend(assign.at(p), d);
+    }
+    return {lane, 0, 0};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    const Clustering& k = assign.clustering;
+    while (state.cluster < k.clusters) {
+      const std::uint32_t c = state.cluster;
+      const std::uint32_t d = state.column;
+      state.column = d == k.dimensions ? 0 : d + 1;
+      if (state.column == 0) ++state.cluster;
+      const std::int64_t value = word(state.lane, c, d);
+      if (value == 0) continue;
+      message = {&assign.sums[k.word(c, d)], k.owner(c), value};
+      return true;
+    }
+    return false;
+  }
+};
+
+/// A lane gives one coordinate of a centroid to all PEs, and clears what the next iteration adds to. A
+/// cluster without points stays where it is.
+struct Give {
+  using Message = styles::Put<double>;
+  struct State {
+    std::uint32_t cluster;
+    std::uint32_t column;
+    std::uint32_t pe;  // that is next
+  };
+  Clustering clustering;
+  esker::SymmetricArray<double> centroids;
+  esker::SymmetricArray<std::int64_t> sums, next_sums;
+  std::uint32_t me;
+
+  ESKER_HD State start(std::uint64_t id) const {
+    const Clustering& k = clustering;
+    const auto row = static_cast<std::uint32_t>(id / k.dimensions);
+    const auto column = static_cast<std::uint32_t>(id % k.dimensions);
+    const std::uint32_t cluster = row * k.pes + me;
+    next_sums[std::uint64_t{row} * k.row_words() + column] = 0;
+    if (column == 0) next_sums[std::uint64_t{row} * k.row_words() + k.dimensions] = 0;
+    const bool is_empty = cluster >= k.clusters || sums[k.word(cluster, k.dimensions)] == 0;
+    return {cluster, column, is_empty ? k.pes : 0};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    const Clustering& k = clustering;
+    if (state.pe == k.pes) return false;
+    const auto sum = static_cast<double>(sums[k.word(state.cluster, state.column)]);
+    const auto count = static_cast<double>(sums[k.word(state.cluster, k.dimensions)]);
+    message = {&centroids[std::uint64_t{state.cluster} * k.dimensions + state.column], state.pe,
+               sum / k.scale / count};
+    ++state.pe;
+    return true;
+  }
+};
+
+inputs::Points<double> load(const Options& o, inputs::Part part) {
+  if (!o.input.empty()) return inputs::read_points<double>(o.input, part);
+  inputs::ClusterOptions options;
+  options.seed = o.seed;
+  options.points = o.points;
+  options.columns = o.dimensions;
+  options.clusters = o.clusters;
+  return inputs::generate<double>(inputs::Clusters(options), part);
+}
+
+/// Lloyd's algorithm, one point after the other, in floating point: centroids, then the number of points of
+/// each in the last iteration.
+std::vector<double> serial_lloyd(const inputs::Points<double>& points, std::vector<double> centroids,
+                                 std::uint64_t iterations) {
+  const std::size_t columns = points.columns;
+  const std::size_t clusters = centroids.size() / columns;
+  std::vector<double> counts;
+  std::vector<double> squares(clusters);  // of a point's distances
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    std::vector<double> sums(centroids.size());
+    counts.assign(clusters, 0);
+    for (std::size_t p = 0; p < points.rows(); ++p) {
+      std::fill(squares.begin(), squares.end(), 0.0);
+      for (std::size_t w = 0; w < centroids.size(); ++w) {
+        const double difference = points[p][w % columns] - centroids[w];
+        squares[w / columns] += difference * difference;
+      }
+      const auto c =
+          static_cast<std::size_t>(std::min_element(squares.begin(), squares.end()) - squares.begin());
+      for (std::size_t d = 0; d < columns; ++d) sums[c * columns + d] += points[p][d];
+      ++counts[c];
+    }
+    for (std::size_t w = 0; w < sums.size(); ++w) {
+      if (counts[w / columns] > 0) centroids[w] = sums[w] / counts[w / columns];
+    }
+  }
+  centroids.insert(centroids.end(), counts.begin(), counts.end());
+  return centroids;
+}
+
+/// This PE's points and what all PEs know of all.
+struct Problem {
+  inputs::Points<double> mine;
+  std::uint64_t points = 0;     // of all PEs
+  std::uint64_t most_rows = 0;  // of a PE
+  double most = 0;              // |x|
+  std::vector<double> start;    // centroids: the first points
+};
+
+Problem load_problem(esker::Runtime& rt, const Options& o) {
+  Problem p;
+  p.mine = load(o, {rt.pe(), rt.n_pes()});
+  if (o.dimensions != 0 && o.dimensions != p.mine.columns)
+    harness::usage(o.input + " has " + std::to_string(p.mine.columns) + " coordinates a point, not " +
+                   std::to_string(o.dimensions));
+  std::uint64_t total[1] = {p.mine.rows()};
+  std::uint64_t most[2] = {p.mine.rows(), rt.pe() == 0 ? p.mine.rows() : 0};
+  rt.all_reduce(std::span<std::uint64_t>(total), esker::Reduction::kSum);
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  p.points = total[0];
+  p.most_rows = most[0];
+  if (most[1] < o.clusters)
+    harness::usage("--clusters: they start from the first points of PE 0, which has " +
+                   std::to_string(most[1]));
+  double largest[1] = {0};
+  for (const double x : p.mine.values) largest[0] = std::max(largest[0], std::abs(x));
+  rt.all_reduce(std::span<double>(largest), esker::Reduction::kMax);
+  p.most = largest[0];
+  p.start.resize(o.clusters * p.mine.columns);
+  if (rt.pe() == 0) std::copy_n(p.mine.values.begin(), p.start.size(), p.start.begin());
+  rt.all_reduce(std::span<double>(p.start), esker::Reduction::kSum);
+  return p;
+}
+
+double scale_of(const Problem& p) {
+  const int s = p.most == 0 ? 0 : 61 - std::ilogb(static_cast<double>(p.points) * p.most);
+  return std::ldexp(1.0, std::min(s, 1000));  // 2^s is finite for the smallest coordinates too
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-kmeans", "Groups points into clusters (Lloyd's algorithm).");
+  o.add_to(line);
+  line.add("points", &o.points, "generated points of all PEs together; 0: as --size says")
+      .add("dimensions", &o.dimensions, "coordinates a point; 0: 2, or as --input has")
+      .add("clusters", &o.clusters, "to find; they start at the first points")
+      .add("iterations", &o.iterations, "of Lloyd's algorithm")
+      .add("combine", &o.combine, "points that a lane adds up before it sends")
+      .add("input", &o.input, "points from this file, CSV or .npy, instead of generated ones");
+  esker::Config config = line.parse(argc, argv);
+  if (o.clusters == 0 || o.iterations == 0 || o.combine == 0)
+    harness::usage("--clusters, --iterations and --combine are at least 1");
+  if (o.points == 0) {
+    o.points = o.size == "paper" ? 16'000'000 : std::uint64_t{1} << (o.size == "small" ? 17 : 21);
+  }
+  if (o.dimensions == 0 && o.input.empty()) o.dimensions = 2;
+  styles::configure(config, o.chosen_style());
+
+  esker::Runtime rt(config);
+  styles::Superstep superstep(rt, o.chosen_style());
+  const Problem problem = load_problem(rt, o);
+  const Clustering clustering{static_cast<std::uint32_t>(o.clusters),
+                              static_cast<std::uint32_t>(problem.mine.columns), rt.n_pes(),
+                              scale_of(problem)};
+  auto& heap = rt.heap();
+  const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
+  const auto centroids = heap.allocate<double>(problem.start.size());
+  // Iterations take turns: one's sums are read while the other's are cleared.
+  const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words();
+  const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
+                                                       heap.allocate<std::int64_t>(words)};
+  const auto lanes_of = [&](std::uint64_t rows) { return (rows + o.combine - 1) / o.combine; };
+  const auto partial = heap.allocate<std::int64_t>(
+      o.combine == 1 ? 1 : lanes_of(problem.most_rows) * clustering.clusters * clustering.row_words());
+  heap.write(points, 0, std::span<const double>(problem.mine.values));
+  const std::uint64_t rows = problem.mine.rows();
+  const std::uint64_t lanes = lanes_of(rows);
+
+  std::vector<double> expected;
+  const auto measured = harness::measure(
+      rt, superstep, o,
+      [&] {
+        const std::vector<std::int64_t> zeros(words);
+        heap.write(sums[0], 0, std::span<const std::int64_t>(zeros));
+        heap.write(centroids, 0, std::span<const double>(problem.start));
+      },
+      [&] {
+        for (std::uint64_t i = 0; i < o.iterations; ++i) {
+          const Assign assign{clustering, points, centroids, sums[i % 2]};
+          if (o.combine == 1) {
+            superstep.run(lanes, assign, "kmeans: assign");
+          } else {
+            superstep.run(lanes, AssignCombined{assign, partial, rows, lanes}, "kmeans: assign");
+          }
+          superstep.run(std::uint64_t{clustering.rows()} * clustering.dimensions,
+                        Give{clustering, centroids, sums[i % 2], sums[(i + 1) % 2], rt.pe()}, "kmeans: give");
+        }
+      },
+      [&] {
+        if (expected.empty()) {  // PE 0 works it out, the sum gives it to all
+          expected.resize(problem.start.size() + o.clusters);
+          if (rt.pe() == 0) expected = serial_lloyd(load(o, {}), problem.start, o.iterations);
+          rt.all_reduce(std::span<double>(expected), esker::Reduction::kSum);
+        }
+        std::uint64_t wrong = 0;
+        const auto found = heap.read(centroids);
+        for (std::size_t i = 0; i < found.size(); ++i)
+          wrong += std::abs(found[i] - expected[i]) <= 1e-6 * problem.most ? 0 : 1;
+        const auto last = heap.read(sums[(o.iterations - 1) % 2]);
+        for (std::uint32_t c = rt.pe(); c < clustering.clusters; c += rt.n_pes()) {
+          const auto count = static_cast<double>(last[clustering.word(c, clustering.dimensions)]);
+          wrong += count == expected[found.size() + c] ? 0 : 1;
+        }
+        return wrong;
+      });
+  return harness::finish(rt, o, "kmeans", measured, static_cast<double>(problem.points * o.iterations),
+                         "points",
+                         {{"points", problem.points},
+                          {"dimensions", clustering.dimensions},
+                          {"clusters", o.clusters},
+                          {"iterations", o.iterations},
+                          {"combine", o.combine},
+                          {"input", o.input}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::main_of("esker-kmeans", argc, argv, run); }
