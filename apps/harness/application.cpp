@@ -44,11 +44,10 @@ Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options
     prepare();
     const Traffic before = superstep.traffic();
     rt.barrier_all();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch;
     body();
     rt.barrier_all();
-    measured.seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    measured.seconds.push_back(stopwatch.seconds());
     measured.traffic = superstep.traffic() - before;
     if (!options.verify) continue;
     std::uint64_t wrong[1] = {count_wrong()};

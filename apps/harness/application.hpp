@@ -44,6 +44,17 @@ struct Measured {
   bool verified = true;         // every repeat
 };
 
+/// Seconds since it was made.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 /// Collective. Repeats: `prepare`, then `body` between barriers, timed, then, where verification is on,
 /// `count_wrong`, which returns what is wrong on this PE.
 Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options& options,

@@ -87,6 +87,8 @@ struct Collect {
       group.sync();
       if (has) store(starts.of[message.pe] + place, message, item.heap().base);
       group.sync();
+      // Rounds are many where few lanes are left, and these may be others'.
+      if (round % 16 == 15 && group.reduce(mine.lane != kNoLane ? 1u : 0u, esker::Sum{}) == 0) break;
     }
     waiting[item.global_id()] = mine;
     const std::uint32_t left = group.reduce(mine.lane != kNoLane ? 1u : 0u, esker::Sum{});
@@ -171,14 +173,15 @@ class Coprocessor {
     const auto lengths = lengths_.array<std::uint32_t>(n_pes + 1);
     std::vector<std::vector<std::byte>> blocks(n_pes);
     std::uint64_t first = 0;
-    std::uint64_t chunk = 0;  // lanes that are under way
+    std::uint64_t chunk = 0;       // lanes that are under way
+    std::uint64_t unfinished = 0;  // of them, which share the queue's room
     for (bool more = true; more;) {
       const bool is_fresh = chunk == 0;
-      if (is_fresh) chunk = std::min(capacity, lanes - first);
+      if (is_fresh) unfinished = chunk = std::min(capacity, lanes - first);
       std::vector<std::uint32_t> counts(n_pes + 1, 0);
       if (chunk > 0) {
         rt_.heap().write(lengths, 0, std::span<const std::uint32_t>(counts));
-        const auto rounds = static_cast<std::uint32_t>(capacity / chunk);
+        const auto rounds = static_cast<std::uint32_t>(capacity / unfinished);
         const Collect<S> collect{source, waiting, queues, lengths, capacity, first, rounds, is_fresh};
         if (rt_.runs_on_device()) {
           rt_.launch(chunk, CollectTogether<S>{collect}, name);
@@ -193,7 +196,8 @@ class Coprocessor {
         rt_.heap().read(as_bytes(queues), pe * capacity * sizeof(Message), std::span(blocks[pe]));
         (pe == rt_.pe() ? messages_local_ : messages_remote_) += counts[pe];
       }
-      if (counts[n_pes] == 0) {
+      unfinished = counts[n_pes];
+      if (unfinished == 0) {
         first += chunk;
         chunk = 0;
       }

@@ -1,0 +1,288 @@
+// Colours a graph's vertices so that no edge joins two of one colour (Jones, Plassmann, SIAM J. Sci. Comput.
+// 14, 1993).
+//
+// Invariant. Vertices have priorities, no two the same. Between rounds, the slot of an edge u -> v, at v's
+// owner, says what v knows of u: to wait, if u comes first and has no colour yet; u's colour, if it has one;
+// otherwise to ignore it. A vertex takes its colour when none of its slots says wait: the smallest that none
+// of them holds. So each vertex sees the colours of exactly those neighbours that come first, and the result
+// is the greedy colouring in falling order of priority, whatever the rounds.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <esker/device/atomic.hpp>
+#include <esker/esker.hpp>
+
+#include "../graph/distributed_graph.hpp"
+#include "../graph/edge_slots.hpp"
+#include "../graph/partition.hpp"
+#include "../graph/serial_graph.hpp"
+#include "../harness/application.hpp"
+#include "../inputs/random.hpp"
+
+namespace {
+
+// What a slot says; below both, a colour. Before the first round, its other end's priority.
+constexpr std::uint64_t kIgnore = ~std::uint64_t{0};
+constexpr std::uint64_t kWait = kIgnore - 1;
+constexpr std::uint64_t kNone = kIgnore;  // a vertex without a colour
+
+struct Options : harness::Options {
+  graph::Options graph;
+};
+
+/// A bijection of the global ids for each seed.
+std::uint64_t priority_of(std::uint64_t global_id, std::uint64_t seed) {
+  return inputs::mix(global_id ^ inputs::mix(seed + inputs::kStep));
+}
+
+/// What lanes work on.
+struct Arrays {
+  esker::SymmetricArray<std::uint64_t> first;  // edges of a vertex
+  esker::SymmetricArray<graph::Place> slot_of_edge;
+  esker::SymmetricArray<std::uint64_t> first_slot;
+  esker::SymmetricArray<std::uint64_t> slots;
+  esker::SymmetricArray<std::uint64_t> priorities;
+  esker::SymmetricArray<std::uint64_t> colours;
+  esker::SymmetricArray<std::uint64_t> waits;   // the first slot of a vertex that may say wait
+  esker::SymmetricArray<std::uint64_t> chosen;  // vertices that took a colour in this round
+};
+
+/// A lane tells its vertex's neighbours a word of the vertex.
+struct Tell {
+  using Message = styles::Put<std::uint64_t>;
+  struct State {
+    std::uint64_t edge, end, word;
+  };
+  Arrays arrays;
+  bool colours;  // of the chosen vertices; otherwise every vertex's priority
+
+  ESKER_HD State start(std::uint64_t id) const {
+    const std::uint64_t v = colours ? arrays.chosen[id] : id;
+    return {arrays.first[v], arrays.first[v + 1], colours ? arrays.colours[v] : arrays.priorities[v]};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.edge == state.end) return false;
+    const graph::Place slot = arrays.slot_of_edge[state.edge++];
+    message = {&arrays.slots[slot.index()], slot.pe(), state.word};
+    return true;
+  }
+};
+
+/// A lane turns the priorities in its vertex's slots into what they mean.
+struct Order {
+  Arrays arrays;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t v = item.global_id();
+    for (std::uint64_t s = arrays.first_slot[v]; s < arrays.first_slot[v + 1]; ++s)
+      arrays.slots[s] = arrays.slots[s] > arrays.priorities[v] ? kWait : kIgnore;
+  }
+};
+
+/// A lane looks at one vertex without a colour: it takes one, or waits on.
+struct Choose {
+  enum Length : std::uint64_t { kChosen, kWaiting, kLengths };
+  Arrays arrays;
+  esker::SymmetricArray<std::uint64_t> waiting, still_waiting;
+  esker::SymmetricArray<std::uint64_t> lengths;
+
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t v = waiting[item.global_id()];
+    const std::uint64_t begin = arrays.first_slot[v], end = arrays.first_slot[v + 1];
+    // What has stopped to say wait never says it again.
+    std::uint64_t s = arrays.waits[v];
+    while (s < end && arrays.slots[s] != kWait) ++s;
+    arrays.waits[v] = s;
+    if (s < end) {
+      still_waiting[append(kWaiting)] = v;
+    } else {
+      arrays.colours[v] = smallest_free(begin, end);
+      arrays.chosen[append(kChosen)] = v;
+    }
+  }
+
+ private:
+  ESKER_HD std::uint64_t append(Length list) const {
+    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[list]).fetch_add_relaxed(1);
+  }
+  /// Of slots begin to end - 1, 64 colours at a time.
+  ESKER_HD std::uint64_t smallest_free(std::uint64_t begin, std::uint64_t end) const {
+    for (std::uint64_t base = 0;; base += 64) {
+      std::uint64_t held = 0;
+      for (std::uint64_t s = begin; s < end; ++s) {
+        const std::uint64_t colour = arrays.slots[s] - base;  // those below wrap to something large
+        if (colour < 64) held |= std::uint64_t{1} << colour;
+      }
+      if (held == ~std::uint64_t{0}) continue;
+      std::uint64_t free = 0;
+      while ((held >> free & 1) != 0) ++free;
+      return base + free;
+    }
+  }
+};
+
+/// The computation on one PE.
+class Colouring {
+ public:
+  Colouring(esker::Runtime& rt, const graph::DistributedGraph& graph, std::uint64_t seed)
+      : rt_{rt}, graph_{graph}, edge_slots_{graph::make_edge_slots(rt, graph)} {
+    const auto of_vertices = [&] { return rt.heap().allocate<std::uint64_t>(graph.most_vertices); };
+    const auto slots = rt.heap().allocate<std::uint64_t>(edge_slots_.most);
+    arrays_ = {graph.first,   edge_slots_.of_edge, edge_slots_.first, slots,
+               of_vertices(), of_vertices(),       of_vertices(),     of_vertices()};
+    waiting_ = of_vertices();
+    still_waiting_ = of_vertices();
+    lengths_ = rt.heap().allocate<std::uint64_t>(Choose::kLengths);
+    std::vector<std::uint64_t> priorities(graph.my_vertices);
+    for (std::uint64_t v = 0; v < priorities.size(); ++v)
+      priorities[v] = priority_of(graph.global_id(rt, v), seed);
+    write(arrays_.priorities, priorities);
+  }
+
+  void prepare() {
+    std::vector<std::uint64_t> words(graph_.my_vertices, kNone);
+    write(arrays_.colours, words);
+    std::iota(words.begin(), words.end(), std::uint64_t{0});
+    write(waiting_, words);
+    words.resize(graph_.my_vertices + 1);
+    rt_.heap().read(edge_slots_.first, 0, std::span(words));
+    words.pop_back();
+    write(arrays_.waits, words);
+  }
+
+  /// Returns the rounds it took.
+  std::uint64_t run(styles::Superstep& superstep) {
+    superstep.run(graph_.my_vertices, Tell{arrays_, false}, "color-priorities");
+    rt_.launch(graph_.my_vertices, Order{arrays_}, "color-order");
+    std::uint64_t rounds = 0;
+    for (std::uint64_t waiting = graph_.my_vertices;; ++rounds) {
+      std::array<std::uint64_t, Choose::kLengths> lengths{};
+      rt_.heap().write(lengths_, 0, std::span<const std::uint64_t>(lengths));
+      rt_.launch(waiting, Choose{arrays_, waiting_, still_waiting_, lengths_}, "color-choose");
+      rt_.heap().read(lengths_, 0, std::span<std::uint64_t>(lengths));
+      waiting = lengths[Choose::kWaiting];
+      std::swap(waiting_, still_waiting_);
+      // Collective: colours reach slots when every PE has looked at its own.
+      std::array<std::uint64_t, 1> left{waiting};
+      rt_.all_reduce(std::span<std::uint64_t>(left), esker::Reduction::kSum);
+      if (left[0] == 0) return rounds + 1;
+      superstep.run(lengths[Choose::kChosen], Tell{arrays_, true}, "color");
+    }
+  }
+
+  std::vector<std::uint64_t> colours() const {
+    std::vector<std::uint64_t> mine(graph_.my_vertices);
+    rt_.heap().read(arrays_.colours, 0, std::span(mine));
+    return mine;
+  }
+
+ private:
+  void write(esker::SymmetricArray<std::uint64_t> array, const std::vector<std::uint64_t>& words) {
+    rt_.heap().write(array, 0, std::span<const std::uint64_t>(words));
+  }
+
+  esker::Runtime& rt_;
+  const graph::DistributedGraph& graph_;
+  graph::EdgeSlots edge_slots_;
+  Arrays arrays_;
+  esker::SymmetricArray<std::uint64_t> waiting_, still_waiting_, lengths_;
+};
+
+/// Takes vertices in the given order; each gets the smallest colour that no neighbour has.
+std::vector<std::uint64_t> greedy(const graph::SerialGraph& graph, const std::vector<std::uint64_t>& order) {
+  std::vector<std::uint64_t> colours(graph.vertices(), kNone);
+  std::vector<std::uint64_t> last_user(graph.vertices() + 1, kNone);  // of a colour: a vertex that sees it
+  for (const std::uint64_t v : order) {
+    for (const std::uint32_t u : graph.neighbours(v)) {
+      if (colours[u] != kNone) last_user[colours[u]] = v;
+    }
+    std::uint64_t colour = 0;
+    while (last_user[colour] == v) ++colour;
+    colours[v] = colour;
+  }
+  return colours;
+}
+
+std::vector<std::uint64_t> in_order(std::uint64_t vertices) {
+  std::vector<std::uint64_t> order(vertices);
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  return order;
+}
+
+std::vector<std::uint64_t> by_priority(std::uint64_t vertices, std::uint64_t seed) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranked(vertices);
+  for (std::uint64_t v = 0; v < vertices; ++v) ranked[v] = {priority_of(v, seed), v};
+  std::sort(ranked.begin(), ranked.end(), std::greater<>());
+  std::vector<std::uint64_t> order(vertices);
+  std::transform(ranked.begin(), ranked.end(), order.begin(), [](const auto& entry) { return entry.second; });
+  return order;
+}
+
+std::uint64_t count_colours(const std::vector<std::uint64_t>& colours) {
+  return colours.empty() ? 0 : *std::max_element(colours.begin(), colours.end()) + 1;
+}
+
+/// Of this PE's vertices, those with another colour than the serial greedy colouring's, or a neighbour's
+/// colour.
+std::uint64_t count_wrong(const esker::Runtime& rt, const graph::DistributedGraph& graph,
+                          const graph::SerialGraph& whole, const std::vector<std::uint64_t>& found,
+                          std::vector<std::uint64_t> expected) {
+  std::uint64_t wrong = 0;
+  for (std::uint64_t v = 0; v < found.size(); ++v) {
+    std::uint64_t& colour = expected[graph.global_id(rt, v)];
+    wrong += found[v] != colour ? 1 : 0;
+    colour = found[v];
+  }
+  for (std::uint64_t v = 0; v < found.size(); ++v) {
+    for (const std::uint32_t u : whole.neighbours(graph.global_id(rt, v)))
+      wrong += expected[u] == found[v] ? 1 : 0;
+  }
+  return wrong;
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-color",
+                          "Colours a graph distributed over the PEs, every edge in both directions.");
+  o.add_to(line);
+  o.graph.add_to(line, false);
+  esker::Config config = line.parse(argc, argv);
+  o.graph.choose_scale(o.size);
+  styles::configure(config, o.chosen_style());
+
+  esker::Runtime rt(config);
+  styles::Superstep superstep(rt, o.chosen_style());
+  const graph::EdgeSource source(rt, o.graph, o.seed);
+  const auto graph =
+      graph::load(rt, source, graph::make_partition(rt, o.graph.partition, source, o.seed), true);
+  Colouring colouring(rt, graph, o.seed);
+  std::uint64_t rounds = 0;
+  nlohmann::json more = graph::facts(o.graph, graph);
+  const auto measured = harness::measure(
+      rt, superstep, o, [&] { colouring.prepare(); }, [&] { rounds = colouring.run(superstep); },
+      [&] {
+        const graph::SerialGraph whole = graph::load_serially(source, true);
+        const harness::Stopwatch stopwatch;
+        const auto expected = greedy(whole, by_priority(whole.vertices(), o.seed));
+        more["serial_seconds"] = stopwatch.seconds();
+        const std::uint64_t first_fit = count_colours(greedy(whole, in_order(whole.vertices())));
+        const auto found = colouring.colours();
+        std::uint64_t colours[1] = {count_colours(found)};
+        rt.all_reduce(std::span<std::uint64_t>(colours), esker::Reduction::kMax);
+        more["colours"] = colours[0];
+        more["first_fit_colours"] = first_fit;
+        // One more, for first-fit may happen on the two colours of a mesh.
+        const bool too_many = 2 * colours[0] > 3 * first_fit + 2;
+        return count_wrong(rt, graph, whole, found, expected) + (too_many ? 1 : 0);
+      });
+  more["rounds"] = rounds;
+  return harness::finish(rt, o, "color", measured, static_cast<double>(graph.all_edges), "edges", more);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::main_of("esker-color", argc, argv, run); }

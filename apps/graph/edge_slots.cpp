@@ -1,0 +1,73 @@
+// Edges that arrive are counted, then each takes the next slot of the vertex.
+#include "edge_slots.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "prefix_sums.hpp"
+
+namespace graph {
+namespace {
+
+struct CountArrivals {
+  esker::SymmetricArray<Edge> edges;
+  esker::SymmetricArray<std::uint64_t> arrivals;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const Place to = edges[item.global_id()].to;
+    esker::shmem_inc(item, &arrivals[to.index()], to.pe());
+  }
+};
+
+/// Runs at the owner of the vertex; the argument is the edge's index at the sender.
+struct TakeSlot {
+  esker::SymmetricArray<Place> of_edge;
+  ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& cursor,
+                           const std::uint64_t& edge) const {
+    esker::shmem_put(context, &of_edge[edge], Place(context.pe(), cursor++), context.source());
+  }
+};
+
+struct AskForSlots {
+  esker::SymmetricArray<Edge> edges;
+  esker::SymmetricArray<std::uint64_t> cursor;
+  esker::Handler<std::uint64_t, std::uint64_t> take;
+  std::uint64_t first_edge;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t edge = first_edge + item.global_id();
+    const Place to = edges[edge].to;
+    esker::shmem_am(item, take, &cursor[to.index()], edge, to.pe());
+  }
+};
+
+// Answers that all PEs together may have to wait for room on one: half of what a device keeps for handlers.
+constexpr std::uint64_t kMostAnswers = std::uint64_t{1} << 17;
+
+}  // namespace
+
+EdgeSlots make_edge_slots(esker::Runtime& rt, const DistributedGraph& graph) {
+  const auto cursor = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
+  rt.launch(graph.my_edges, CountArrivals{graph.edges, cursor}, "graph-count-arrivals");
+  rt.barrier_all();
+  const std::vector<std::uint64_t> first = read_prefix_sums(rt, cursor, graph.my_vertices);
+  std::array<std::uint64_t, 2> most{first.back(), graph.my_edges};
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+
+  rt.heap().write(cursor, 0, std::span<const std::uint64_t>(first));
+  const auto of_edge = rt.heap().allocate<Place>(std::max<std::uint64_t>(1, most[1]));
+  const auto take = rt.register_handler<std::uint64_t, std::uint64_t>("graph-take-slot", TakeSlot{of_edge});
+  const std::uint64_t round = std::max<std::uint64_t>(1, kMostAnswers / rt.n_pes());
+  for (std::uint64_t begin = 0; begin < most[1]; begin += round) {
+    const std::uint64_t end = std::min(begin + round, graph.my_edges);
+    if (begin < end) {
+      rt.launch(end - begin, AskForSlots{graph.edges, cursor, take, begin}, "graph-ask-for-slots");
+    }
+    rt.barrier_all();
+  }
+  rt.heap().write(cursor, 0, std::span<const std::uint64_t>(first));
+  rt.barrier_all();
+  return {cursor, of_edge, std::max<std::uint64_t>(1, most[0])};
+}
+
+}  // namespace graph

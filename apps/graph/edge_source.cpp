@@ -1,0 +1,92 @@
+// Generators by name; anything else is a file.
+#include "edge_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "../inputs/graph/bubble_mesh.hpp"
+#include "../inputs/graph/cage.hpp"
+#include "../inputs/graph/graph_file.hpp"
+#include "../inputs/graph/random_graphs.hpp"
+
+namespace graph {
+namespace {
+
+template <class Generator>
+EdgeSource generated(Generator generator) {
+  const std::uint64_t vertices = generator.vertices();
+  return {vertices,
+          [g = std::make_shared<const Generator>(std::move(generator))](
+              inputs::Part part, const inputs::EdgeVisitor& visit) { g->for_each_edge(part, visit); }};
+}
+
+/// The longest polymer that has at most 2^scale states.
+unsigned monomers_for(std::uint64_t scale) {
+  constexpr std::array<std::uint64_t, 13> kStates = {5,     9,     37,     93,     340,     1015,   3534,
+                                                     11397, 39082, 130228, 445315, 1505785, 5154859};
+  const auto end = std::upper_bound(kStates.begin(), kStates.end(),
+                                    std::uint64_t{1} << std::min<std::uint64_t>(scale, 62));
+  return 3 + static_cast<unsigned>(std::max<std::ptrdiff_t>(end - kStates.begin(), 1) - 1);
+}
+
+/// A square mesh of at least 2^scale vertices.
+inputs::BubbleMesh mesh_for(std::uint64_t scale, std::uint64_t seed) {
+  std::uint64_t side = 1;
+  while (side * side * inputs::BubbleMesh::kTileVertices < std::uint64_t{1} << scale) ++side;
+  return {side, side, seed};
+}
+
+EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
+  const auto file = std::make_shared<const inputs::GraphFile>(path);
+  const inputs::EdgeCount mine =
+      file->for_each_edge({rt.pe(), rt.n_pes()}, [](const inputs::Edge& /*edge*/) {});
+  std::array<std::uint64_t, 2> sums{mine.entries, mine.edges};
+  std::array<std::uint64_t, 1> most{mine.vertices};
+  rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  file->check({sums[0], sums[1], most[0]});
+  return {file->header().vertices.value_or(most[0]),
+          [file](inputs::Part part, const inputs::EdgeVisitor& visit) { file->for_each_edge(part, visit); }};
+}
+
+EdgeSource opened(esker::Runtime& rt, const Options& o, std::uint64_t seed) {
+  const auto scale = static_cast<unsigned>(o.scale);
+  if (o.graph == "kronecker") return generated(inputs::Kronecker(scale, o.degree, seed));
+  if (o.graph == "uniform") return generated(inputs::UniformRandom(scale, o.degree, seed));
+  if (o.graph == "bubbles") return generated(mesh_for(o.scale, seed));
+  if (o.graph == "cage") return generated(inputs::Cage(monomers_for(o.scale)));
+  return read_from(rt, o.graph);
+}
+
+}  // namespace
+
+void Options::add_to(esker::CommandLine& line, bool directions) {
+  line.add("graph", &graph,
+           "kronecker, uniform, bubbles, cage, or a file: .mtx, .el, .wel, .sg, text also .gz")
+      .add("scale", &scale, "a generated graph has about 2^scale vertices; 0: as --size says")
+      .add("degree", &degree, "edges a vertex that kronecker and uniform draw")
+      .add("partition", &partition, "which PE owns which vertex", {"block", "hash", "metis"});
+  if (directions) line.add("undirected", &undirected, "every edge in both directions");
+}
+
+void Options::choose_scale(const std::string& size) {
+  if (scale == 0) scale = size == "small" ? 14 : size == "medium" ? 18 : 24;
+  if (scale > 40) throw esker::UsageError("--scale is at most 40");
+}
+
+EdgeSource::EdgeSource(std::uint64_t vertices, Stream stream)
+    : vertices_{vertices}, stream_{std::move(stream)} {}
+
+EdgeSource::EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed)
+    : EdgeSource{opened(rt, options, seed)} {}
+
+EdgeSource EdgeSource::unweighted() const {
+  return {vertices_, [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
+            stream(part, [&](const inputs::Edge& edge) { visit({edge.from, edge.to, 1}); });
+          }};
+}
+
+}  // namespace graph

@@ -1,0 +1,54 @@
+// The edges that an application works on: a generator's or a file's, as its options say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <esker/esker.hpp>
+#include <esker/runtime/command_line.hpp>
+
+#include "../inputs/file/part.hpp"
+#include "../inputs/graph/edge.hpp"
+
+namespace graph {
+
+/// Options that the applications on graphs share.
+struct Options {
+  std::string graph = "kronecker";
+  std::uint64_t scale = 0;  // 0: as --size says
+  std::uint64_t degree = 16;
+  std::string partition = "block";
+  bool undirected = true;
+
+  /// `directions` are given where the application has a choice.
+  void add_to(esker::CommandLine& line, bool directions);
+  /// After the parse.
+  void choose_scale(const std::string& size);
+};
+
+/// A stream of edges in parts, the same at each call and on each PE; nothing is held.
+class EdgeSource {
+ public:
+  /// Shows one part of the edges.
+  using Stream = std::function<void(inputs::Part, const inputs::EdgeVisitor&)>;
+
+  /// For what is neither a generator nor a file. Edges' ends are below `vertices`.
+  EdgeSource(std::uint64_t vertices, Stream stream);
+
+  /// Collective: of a file, each PE reads its part once, to count and to check it.
+  /// Throws esker::Error{kConfiguration} for a generator's or a file's reasons.
+  EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed);
+
+  std::uint64_t vertices() const { return vertices_; }
+  void for_each_edge(inputs::Part part, const inputs::EdgeVisitor& visit) const { stream_(part, visit); }
+
+  /// The same edges, each of weight 1.
+  EdgeSource unweighted() const;
+
+ private:
+  std::uint64_t vertices_ = 0;
+  Stream stream_;
+};
+
+}  // namespace graph

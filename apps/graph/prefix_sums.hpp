@@ -1,0 +1,24 @@
+// Counters on the heap to places: what both the edges and the slots of vertices are laid out by.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <esker/esker.hpp>
+
+namespace graph {
+
+/// Local. Element v is the sum of this PE's counts before v, for v from 0 to `count`, its last element.
+inline std::vector<std::uint64_t> read_prefix_sums(esker::Runtime& rt,
+                                                   esker::SymmetricArray<std::uint64_t> counts,
+                                                   std::uint64_t count) {
+  std::vector<std::uint64_t> sums(count + 1);
+  rt.heap().read(counts, 0, std::span(sums).first(count));
+  std::exclusive_scan(sums.begin(), sums.end(), sums.begin(), std::uint64_t{0});
+  return sums;
+}
+
+}  // namespace graph

@@ -1,0 +1,227 @@
+// PageRank: the share of time that a walk spends at each vertex which follows an edge out of its place with
+// probability 0.85, and otherwise, or where there is none, goes anywhere.
+//
+// Invariant. Between supersteps, slot s of an edge u -> v, at v's owner, holds what u pushed along it last:
+// rank(u) / edges out of u. So after each superstep the sum over v's slots is what v's neighbours give it.
+#include <cmath>
+#include <vector>
+
+#include <esker/esker.hpp>
+
+#include "../graph/distributed_graph.hpp"
+#include "../graph/edge_slots.hpp"
+#include "../graph/partition.hpp"
+#include "../graph/serial_graph.hpp"
+#include "../harness/application.hpp"
+
+namespace {
+
+constexpr double kDamping = 0.85;
+constexpr double kMostError = 1e-6;  // L1 distance to the serial ranks
+
+struct Options : harness::Options {
+  graph::Options graph;
+  std::uint64_t iterations = 20;
+  double tolerance = 0;
+};
+
+/// A lane pushes its vertex's rank along the vertex's edges.
+struct Push {
+  using Message = styles::Put<double>;
+  struct State {
+    std::uint64_t edge, end;
+    double share;
+  };
+  esker::SymmetricArray<std::uint64_t> first;
+  esker::SymmetricArray<graph::Place> slot_of_edge;
+  esker::SymmetricArray<double> ranks;
+  esker::SymmetricArray<double> slots;
+
+  ESKER_HD State start(std::uint64_t v) const {
+    const std::uint64_t begin = first[v], end = first[v + 1];
+    return {begin, end, ranks[v] / static_cast<double>(end - begin)};  // without edges, nobody asks
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.edge == state.end) return false;
+    const graph::Place slot = slot_of_edge[state.edge++];
+    message = {&slots[slot.index()], slot.pe(), state.share};
+    return true;
+  }
+};
+
+/// What a lane found at its vertices.
+struct Sums {
+  double dangling;  // rank of vertices without edges
+  double change;    // of all ranks, in absolute value
+};
+
+/// A lane gives its vertices their new ranks: vertex id * per_lane + i, or with `strided`, id + i * lanes.
+struct Gather {
+  esker::SymmetricArray<std::uint64_t> first;
+  esker::SymmetricArray<std::uint64_t> first_slot;
+  esker::SymmetricArray<double> ranks;
+  esker::SymmetricArray<double> slots;
+  esker::SymmetricArray<Sums> sums;
+  std::uint64_t vertices, lanes, per_lane;
+  bool strided;
+  double base;  // of every rank
+
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    Sums mine{0, 0};
+    for (std::uint64_t i = 0; i < per_lane; ++i) {
+      const std::uint64_t v = strided ? item.global_id() + i * lanes : item.global_id() * per_lane + i;
+      if (v >= vertices) break;
+      double sum = 0;
+      for (std::uint64_t s = first_slot[v]; s < first_slot[v + 1]; ++s) sum += slots[s];
+      const double rank = base + kDamping * sum;
+      mine.change += rank < ranks[v] ? ranks[v] - rank : rank - ranks[v];
+      if (first[v] == first[v + 1]) mine.dangling += rank;
+      ranks[v] = rank;
+    }
+    sums[item.global_id()] = mine;
+  }
+};
+
+/// The computation on one PE.
+class PageRank {
+ public:
+  PageRank(esker::Runtime& rt, const graph::DistributedGraph& graph)
+      : rt_{rt},
+        graph_{graph},
+        edge_slots_{graph::make_edge_slots(rt, graph)},
+        ranks_{rt.heap().allocate<double>(graph.most_vertices)},
+        slots_{rt.heap().allocate<double>(edge_slots_.most)},
+        sums_{rt.heap().allocate<Sums>(kMostLanes)} {}
+
+  void prepare() {
+    const std::vector<double> start(graph_.my_vertices, 1 / vertices());
+    rt_.heap().write(ranks_, 0, std::span<const double>(start));
+  }
+
+  /// Returns how many iterations it made.
+  std::uint64_t run(styles::Superstep& superstep, const Options& o) {
+    std::uint64_t done = 0;
+    double dangling = initially_dangling();
+    for (bool is_far = true; done < o.iterations && is_far; ++done) {
+      superstep.run(graph_.my_vertices, Push{graph_.first, edge_slots_.of_edge, ranks_, slots_}, "pagerank");
+      const Sums sums = gather((1 - kDamping + kDamping * dangling) / vertices());
+      // Collective: slots are written again when every PE has read its own.
+      double all[2] = {sums.dangling, sums.change};
+      rt_.all_reduce(std::span<double>(all), esker::Reduction::kSum);
+      dangling = all[0];
+      is_far = o.tolerance == 0 || all[1] > o.tolerance;
+    }
+    return done;
+  }
+
+  std::vector<double> ranks() const {
+    std::vector<double> mine(graph_.my_vertices);
+    rt_.heap().read(ranks_, 0, std::span(mine));
+    return mine;
+  }
+
+ private:
+  static constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 16;
+
+  double vertices() const { return static_cast<double>(graph_.partition.vertices()); }
+
+  double initially_dangling() {
+    std::vector<std::uint64_t> first(graph_.my_vertices + 1);
+    rt_.heap().read(graph_.first, 0, std::span(first));
+    double all[1] = {0};
+    for (std::uint64_t v = 0; v < graph_.my_vertices; ++v) all[0] += first[v] == first[v + 1] ? 1 : 0;
+    rt_.all_reduce(std::span<double>(all), esker::Reduction::kSum);
+    return all[0] / vertices();
+  }
+
+  Sums gather(double base) {
+    Sums total{0, 0};
+    if (graph_.my_vertices == 0) return total;
+    const std::uint64_t per_lane = (graph_.my_vertices + kMostLanes - 1) / kMostLanes;
+    const std::uint64_t lanes = (graph_.my_vertices + per_lane - 1) / per_lane;
+    rt_.launch(lanes,
+               Gather{graph_.first, edge_slots_.first, ranks_, slots_, sums_, graph_.my_vertices, lanes,
+                      per_lane, rt_.runs_on_device(), base},
+               "pagerank-gather");
+    std::vector<Sums> of_lanes(lanes);
+    rt_.heap().read(sums_, 0, std::span(of_lanes));
+    for (const Sums& sums : of_lanes) {
+      total.dangling += sums.dangling;
+      total.change += sums.change;
+    }
+    return total;
+  }
+
+  esker::Runtime& rt_;
+  const graph::DistributedGraph& graph_;
+  graph::EdgeSlots edge_slots_;
+  esker::SymmetricArray<double> ranks_, slots_;
+  esker::SymmetricArray<Sums> sums_;
+};
+
+/// Power iteration, pulling.
+std::vector<double> serial_ranks(const graph::SerialGraph& out, const graph::SerialGraph& in,
+                                 std::uint64_t iterations) {
+  const std::uint64_t n = out.vertices();
+  std::vector<double> ranks(n, 1 / static_cast<double>(n)), shares(n);
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    double dangling = 0;
+    for (std::uint64_t v = 0; v < n; ++v) {
+      if (out.degree(v) == 0) dangling += ranks[v];
+      shares[v] = ranks[v] / static_cast<double>(out.degree(v));
+    }
+    for (std::uint64_t v = 0; v < n; ++v) {
+      double sum = 0;
+      for (const std::uint32_t u : in.neighbours(v)) sum += shares[u];
+      ranks[v] =
+          (1 - kDamping) / static_cast<double>(n) + kDamping * (sum + dangling / static_cast<double>(n));
+    }
+  }
+  return ranks;
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-pagerank", "Ranks the vertices of a graph distributed over the PEs.");
+  o.add_to(line);
+  o.graph.add_to(line, true);
+  line.add("iterations", &o.iterations, "at most")
+      .add("tolerance", &o.tolerance, "stop when the ranks together change by no more; 0: go on");
+  esker::Config config = line.parse(argc, argv);
+  if (o.iterations == 0) harness::usage("--iterations is at least 1");
+  o.graph.choose_scale(o.size);
+  styles::configure(config, o.chosen_style());
+
+  esker::Runtime rt(config);
+  styles::Superstep superstep(rt, o.chosen_style());
+  const graph::EdgeSource source(rt, o.graph, o.seed);
+  const auto graph = graph::load(rt, source, graph::make_partition(rt, o.graph.partition, source, o.seed),
+                                 o.graph.undirected);
+  PageRank pagerank(rt, graph);
+  std::uint64_t iterations = 0;
+  nlohmann::json more = graph::facts(o.graph, graph);
+  const auto measured = harness::measure(
+      rt, superstep, o, [&] { pagerank.prepare(); }, [&] { iterations = pagerank.run(superstep, o); },
+      [&] {
+        const graph::SerialGraph out = graph::load_serially(source, o.graph.undirected);
+        const graph::SerialGraph in = graph::reversed(out);
+        const harness::Stopwatch stopwatch;
+        const std::vector<double> expected = serial_ranks(out, in, iterations);
+        more["serial_seconds"] = stopwatch.seconds();
+        const std::vector<double> ranks = pagerank.ranks();
+        double error[1] = {0};
+        for (std::uint64_t v = 0; v < ranks.size(); ++v)
+          error[0] += std::abs(ranks[v] - expected[graph.global_id(rt, v)]);
+        rt.all_reduce(std::span<double>(error), esker::Reduction::kSum);
+        more["l1_error"] = error[0];
+        return std::uint64_t{error[0] <= kMostError ? 0u : 1u};  // not a number is wrong too
+      });
+  more["iterations"] = iterations;
+  return harness::finish(rt, o, "pagerank", measured,
+                         static_cast<double>(graph.all_edges) * static_cast<double>(iterations), "edges",
+                         more);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::main_of("esker-pagerank", argc, argv, run); }

@@ -1,0 +1,276 @@
+// Single-source shortest paths: the least sum of weights on a way from the source to each vertex.
+//
+// Invariant. Distances are doubles. A way's length is its weights added from the source on, each sum rounded.
+// Rounding keeps order and weights are not negative, so the least length of all ways to a vertex is one
+// number in whatever order ways are tried: relaxation in any order and Dijkstra's algorithm end with the same
+// bits. Between rounds, a vertex's distance is the length of some way to it, or infinity; every vertex whose
+// distance has fallen since it was relaxed is in one of the frontier's lists.
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <esker/esker.hpp>
+#include <esker/runtime/parse_value.hpp>
+
+#include "../graph/distributed_graph.hpp"
+#include "../graph/edge_slots.hpp"
+#include "../graph/partition.hpp"
+#include "../graph/serial_graph.hpp"
+#include "../harness/application.hpp"
+#include "frontier.hpp"
+
+namespace {
+
+using sssp::kFar;
+using sssp::Vertex;
+
+struct Options : harness::Options {
+  graph::Options graph;
+  std::string relax = "am";
+  std::string weights = "graph";
+  std::string source = "auto";
+  double delta = 0;
+};
+
+/// At the other end of an edge, by active message: the least distance stays.
+struct Lower {
+  sssp::Lists lists;
+  ESKER_HD void operator()(esker::HandlerContext& /*context*/, Vertex& vertex,
+                           const double& candidate) const {
+    lists.lower(vertex, candidate);
+  }
+};
+
+/// A lane offers one taken vertex's neighbours a way through it.
+struct Offer {
+  struct State {
+    std::uint64_t edge, end;
+    double distance;
+  };
+  esker::SymmetricArray<std::uint64_t> first;
+  esker::SymmetricArray<graph::Edge> edges;
+  esker::SymmetricArray<sssp::Taken> taken;
+
+  ESKER_HD State start(std::uint64_t id) const {
+    const sssp::Taken& mine = taken[id];
+    return {first[mine.vertex], first[mine.vertex + 1], mine.distance};
+  }
+};
+
+struct OfferByMessage : Offer {
+  using Message = styles::Call<Vertex, double>;
+  esker::SymmetricArray<Vertex> vertices;
+  esker::Handler<Vertex, double> lower;
+
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.edge == state.end) return false;
+    const graph::Edge& edge = edges[state.edge++];
+    message = {&vertices[edge.to.index()], edge.to.pe(), lower, state.distance + edge.weight};
+    return true;
+  }
+};
+
+/// Slots hold the last, and so the least, distance that came along their edge.
+struct OfferByPut : Offer {
+  using Message = styles::Put<double>;
+  esker::SymmetricArray<graph::Place> slot_of_edge;
+  esker::SymmetricArray<double> slots;
+
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.edge == state.end) return false;
+    const graph::Place slot = slot_of_edge[state.edge];
+    message = {&slots[slot.index()], slot.pe(), state.distance + edges[state.edge].weight};
+    ++state.edge;
+    return true;
+  }
+};
+
+/// A lane takes the least of its vertex's slots.
+struct LowerFromSlots {
+  sssp::Lists lists;
+  esker::SymmetricArray<std::uint64_t> first_slot;
+  esker::SymmetricArray<double> slots;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t v = item.global_id();
+    double least = kFar;
+    for (std::uint64_t s = first_slot[v]; s < first_slot[v + 1]; ++s)
+      least = slots[s] < least ? slots[s] : least;
+    lists.lower(lists.vertices[v], least);
+  }
+};
+
+/// The computation on one PE.
+class ShortestPaths {
+ public:
+  ShortestPaths(esker::Runtime& rt, const graph::DistributedGraph& graph, const Options& o)
+      : rt_{rt}, graph_{graph}, frontier_{rt, graph.most_vertices, o.delta} {
+    if (o.relax == "put") {
+      edge_slots_ = graph::make_edge_slots(rt, graph);
+      slots_ = rt.heap().allocate<double>(edge_slots_->most);
+    } else {
+      lower_ = rt.register_handler<Vertex, double>("sssp-lower", Lower{frontier_.lists()});
+    }
+  }
+
+  void prepare(graph::Place source) {
+    frontier_.start(source.pe() == rt_.pe(), source.index());
+    if (edge_slots_) {
+      const std::vector<double> far(slots_.size(), kFar);
+      rt_.heap().write(slots_, 0, std::span<const double>(far));
+    }
+  }
+
+  /// Returns the rounds it took.
+  std::uint64_t run(styles::Superstep& superstep) {
+    const sssp::Lists& lists = frontier_.lists();
+    const Offer offer{graph_.first, graph_.edges, lists.taken};
+    std::uint64_t rounds = 0;
+    for (; frontier_.take(); ++rounds) {
+      if (edge_slots_) {
+        superstep.run(frontier_.taken(), OfferByPut{offer, edge_slots_->of_edge, slots_}, "sssp");
+        rt_.launch(graph_.my_vertices, LowerFromSlots{lists, edge_slots_->first, slots_}, "sssp-lower");
+      } else {
+        superstep.run(frontier_.taken(), OfferByMessage{offer, lists.vertices, lower_}, "sssp");
+      }
+    }
+    return rounds;
+  }
+
+  std::vector<Vertex> vertices() const {
+    std::vector<Vertex> mine(graph_.my_vertices);
+    rt_.heap().read(frontier_.lists().vertices, 0, std::span(mine));
+    return mine;
+  }
+
+ private:
+  esker::Runtime& rt_;
+  const graph::DistributedGraph& graph_;
+  sssp::Frontier frontier_;
+  esker::Handler<Vertex, double> lower_;        // --relax am
+  std::optional<graph::EdgeSlots> edge_slots_;  // --relax put
+  esker::SymmetricArray<double> slots_;
+};
+
+/// Collective. Throws a UsageError if a weight is negative.
+void check_weights(esker::Runtime& rt, const graph::DistributedGraph& graph) {
+  double least[1] = {0};
+  std::vector<graph::Edge> chunk;
+  for (std::uint64_t first = 0; first < graph.my_edges; first += chunk.size()) {
+    chunk.resize(std::min(graph::kChunkEdges, graph.my_edges - first));
+    rt.heap().read(graph.edges, first, std::span(chunk));
+    for (const graph::Edge& edge : chunk) least[0] = std::min(least[0], edge.weight);
+  }
+  rt.all_reduce(std::span<double>(least), esker::Reduction::kMin);
+  if (least[0] < 0) harness::usage("the graph has negative weights: --weights unit takes 1 for each");
+}
+
+/// Collective. The first vertex of those with the most edges, by its global id.
+std::uint64_t busiest_vertex(esker::Runtime& rt, const graph::DistributedGraph& graph) {
+  std::vector<std::uint64_t> first(graph.my_vertices + 1);
+  rt.heap().read(graph.first, 0, std::span(first));
+  std::uint64_t most[1] = {0};
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) most[0] = std::max(most[0], first[v + 1] - first[v]);
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  std::uint64_t id[1] = {graph.partition.vertices()};
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
+    if (first[v + 1] - first[v] == most[0]) id[0] = std::min(id[0], graph.global_id(rt, v));
+  }
+  rt.all_reduce(std::span<std::uint64_t>(id), esker::Reduction::kMin);
+  return id[0];
+}
+
+std::uint64_t source_vertex(esker::Runtime& rt, const graph::DistributedGraph& graph,
+                            const std::string& name) {
+  if (name == "auto") return busiest_vertex(rt, graph);
+  std::uint64_t id = 0;
+  try {
+    id = esker::parse_count(name);
+  } catch (const std::invalid_argument& wrong) {
+    harness::usage("--source: " + name + " " + wrong.what());
+  }
+  if (id >= graph.partition.vertices()) harness::usage("--source: the graph has no vertex " + name);
+  return id;
+}
+
+std::vector<double> dijkstra(const graph::SerialGraph& graph, std::uint64_t source) {
+  std::vector<double> distances(graph.vertices(), kFar);
+  using Entry = std::pair<double, std::uint64_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  distances[source] = 0;
+  open.push({0, source});
+  while (!open.empty()) {
+    const auto [distance, u] = open.top();
+    open.pop();
+    if (distance > distances[u]) continue;
+    for (std::uint64_t e = graph.first[u]; e < graph.first[u + 1]; ++e) {
+      const double through = distance + graph.weight[e];
+      double& known = distances[graph.to[e]];
+      if (through >= known) continue;
+      known = through;
+      open.push({through, graph.to[e]});
+    }
+  }
+  return distances;
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  esker::CommandLine line("esker-sssp", "Finds shortest paths in a graph distributed over the PEs.");
+  o.add_to(line);
+  o.graph.add_to(line, true);
+  line.add("relax", &o.relax, "how a way is offered: active message, or put into the edge's slot",
+           {"am", "put"})
+      .add("weights", &o.weights, "the graph's, 1 where it has none; or 1 everywhere", {"graph", "unit"})
+      .add("source", &o.source, "the vertex to start from; auto: the first of those with the most edges")
+      .add("delta", &o.delta, "relax vertices nearer than a threshold that rises so much at a time; 0: all");
+  esker::Config config = line.parse(argc, argv);
+  if (!(o.delta >= 0)) harness::usage("--delta is not negative");
+  o.graph.choose_scale(o.size);
+  styles::configure(config, o.chosen_style());
+
+  esker::Runtime rt(config);
+  styles::Superstep superstep(rt, o.chosen_style());
+  const graph::EdgeSource weighted(rt, o.graph, o.seed);
+  const graph::EdgeSource edges = o.weights == "unit" ? weighted.unweighted() : weighted;
+  const auto graph =
+      graph::load(rt, edges, graph::make_partition(rt, o.graph.partition, edges, o.seed), o.graph.undirected);
+  check_weights(rt, graph);
+  const std::uint64_t source = source_vertex(rt, graph, o.source);
+  ShortestPaths paths(rt, graph, o);
+  std::uint64_t rounds = 0;
+  nlohmann::json more = graph::facts(o.graph, graph);
+  const auto measured = harness::measure(
+      rt, superstep, o, [&] { paths.prepare(graph.place_of(source)); },
+      [&] { rounds = paths.run(superstep); },
+      [&] {
+        const graph::SerialGraph whole = graph::load_serially(edges, o.graph.undirected);
+        const harness::Stopwatch stopwatch;
+        const std::vector<double> expected = dijkstra(whole, source);
+        more["serial_seconds"] = stopwatch.seconds();
+        more["reached"] = std::count_if(expected.begin(), expected.end(), [](double d) { return d < kFar; });
+        more["farthest"] = 0.0;
+        for (const double d : expected) {
+          if (d < kFar) more["farthest"] = std::max(more["farthest"].get<double>(), d);
+        }
+        const std::vector<Vertex> found = paths.vertices();
+        std::uint64_t wrong = 0;
+        for (std::uint64_t v = 0; v < found.size(); ++v)
+          wrong += found[v].distance != expected[graph.global_id(rt, v)] ? 1 : 0;
+        return wrong;
+      });
+  more["relax"] = o.relax;
+  more["weights"] = o.weights;
+  more["delta"] = o.delta;
+  more["source"] = source;
+  more["rounds"] = rounds;
+  return harness::finish(rt, o, "sssp", measured, static_cast<double>(graph.all_edges), "edges", more);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::main_of("esker-sssp", argc, argv, run); }

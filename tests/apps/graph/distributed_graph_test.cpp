@@ -1,0 +1,181 @@
+// Graphs over PEs that are threads, against the same graph in one piece.
+#include <esker/apps/graph/distributed_graph.hpp>
+#include <esker/apps/graph/edge_slots.hpp>
+#include <esker/apps/graph/partition.hpp>
+#include <esker/apps/graph/serial_graph.hpp>
+#include <esker/apps/inputs/random.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../runtime/pes.hpp"
+
+namespace graph::testing {
+namespace {
+
+using esker::Runtime;
+using esker::testing::Pes;
+
+esker::Config config_of() {
+  esker::Config config = esker::testing::tiny_config();
+  config.heap_bytes = 8 << 20;
+  return config;
+}
+
+/// Loops, duplicates of other weights, vertices without edges, and a vertex that a third of the edges leave.
+EdgeSource awkward(std::uint64_t vertices, std::uint64_t edges, std::uint64_t seed) {
+  return {vertices, [=](inputs::Part part, const inputs::EdgeVisitor& visit) {
+            const inputs::Random random(seed);
+            const inputs::Range mine = range_of(edges, part);
+            for (std::uint64_t i = mine.begin; i < mine.end; ++i) {
+              const auto draw = random.stream(i);
+              const std::uint64_t from = i % 3 == 0 ? 0 : inputs::scaled(draw[0], (vertices + 1) / 2);
+              visit({from, inputs::scaled(draw[1], vertices), 1 + static_cast<double>(draw[2] % 4)});
+            }
+          }};
+}
+
+using Row = std::map<std::uint64_t, double>;  // weight by the other end's global id
+
+Row row_of(const SerialGraph& graph, std::uint64_t v) {
+  Row row;
+  for (std::uint64_t e = graph.first[v]; e < graph.first[v + 1]; ++e) row[graph.to[e]] = graph.weight[e];
+  return row;
+}
+
+std::vector<std::uint64_t> read_first(Runtime& rt, const DistributedGraph& graph,
+                                      esker::SymmetricArray<std::uint64_t> array) {
+  std::vector<std::uint64_t> first(graph.my_vertices + 1);
+  rt.heap().read(array, 0, std::span(first));
+  return first;
+}
+
+/// Every vertex has the edges of the serial graph, in order.
+void expect_same(Runtime& rt, const DistributedGraph& graph, const SerialGraph& expected) {
+  const auto first = read_first(rt, graph, graph.first);
+  const auto edges = rt.heap().read(graph.edges);
+  EXPECT_EQ(graph.my_edges, first.back());
+  EXPECT_EQ(graph.all_edges, expected.to.size());
+  std::uint64_t cut = 0;
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
+    const std::uint64_t id = graph.global_id(rt, v);
+    Row row;
+    for (std::uint64_t e = first[v]; e < first[v + 1]; ++e) {
+      EXPECT_TRUE(e == first[v] || edges[e - 1].to < edges[e].to);
+      row[graph.partition.global_id(edges[e].to.pe(), edges[e].to.index())] = edges[e].weight;
+      cut += edges[e].to.pe() != rt.pe() ? 1 : 0;
+    }
+    EXPECT_EQ(row, row_of(expected, id)) << "vertex " << id;
+  }
+  std::uint64_t all_cut[1] = {cut};
+  rt.all_reduce(std::span<std::uint64_t>(all_cut), esker::Reduction::kSum);
+  EXPECT_EQ(graph.cut * static_cast<double>(graph.all_edges), static_cast<double>(all_cut[0]));
+}
+
+struct PushEdgeIds {
+  EdgeSlots slots;
+  esker::SymmetricArray<std::uint64_t> held;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const Place slot = slots.of_edge[item.global_id()];
+    const Place word(item.pe(), item.global_id() + 1);
+    std::uint64_t value = 0;
+    __builtin_memcpy(&value, &word, sizeof value);
+    esker::shmem_put(item, &held[slot.index()], value, slot.pe());
+  }
+};
+
+/// Each edge puts its name into its slot: each slot of a vertex then has the name of another edge to it.
+void expect_slots(Runtime& rt, const DistributedGraph& graph, const SerialGraph& whole) {
+  const EdgeSlots slots = make_edge_slots(rt, graph);
+  const auto held = rt.heap().allocate<std::uint64_t>(slots.most);
+  rt.launch(graph.my_edges, PushEdgeIds{slots, held});
+  rt.barrier_all();
+  const auto first = read_first(rt, graph, slots.first);
+  const auto names = rt.heap().read(held);
+  const SerialGraph in = reversed(whole);
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
+    const std::uint64_t id = graph.global_id(rt, v);
+    std::map<std::uint64_t, int> seen;
+    for (std::uint64_t s = first[v]; s < first[v + 1]; ++s) ++seen[names[s]];
+    EXPECT_EQ(seen.count(0), 0u) << "a slot of vertex " << id << " is nobody's";
+    EXPECT_EQ(seen.size(), in.degree(id)) << "vertex " << id;
+    EXPECT_EQ(first[v + 1] - first[v], in.degree(id)) << "vertex " << id;
+  }
+}
+
+void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,
+           std::uint64_t chunk) {
+  const SerialGraph expected = load_serially(source, undirected);
+  Pes(pes, config_of()).run([&](Runtime& rt) {
+    const DistributedGraph graph =
+        load(rt, source, make_partition(rt, partition, source, 7), undirected, chunk);
+    expect_same(rt, graph, expected);
+    expect_slots(rt, graph, expected);
+  });
+}
+
+TEST(DistributedGraph, HoldsTheSerialGraphsEdgesOnAnyNumberOfPes) {
+  for (const std::uint32_t pes : {1u, 2u, 3u, 4u}) {
+    for (const bool undirected : {false, true})
+      check(pes, awkward(61, 700, pes), "block", undirected, 1 << 10);
+  }
+}
+
+TEST(DistributedGraph, IsTheSameInChunksOfAnySize) {
+  for (const std::uint64_t chunk : {1u, 7u, 100u}) check(2, awkward(40, 300, 5), "block", true, chunk);
+}
+
+TEST(DistributedGraph, FollowsThePartition) {
+  check(3, awkward(97, 600, 2), "hash", true, 1 << 10);
+  if (ESKER_TEST_METIS) check(3, awkward(97, 600, 2), "metis", true, 1 << 10);
+}
+
+TEST(DistributedGraph, MayHaveNoEdgesOrFewerVerticesThanPes) {
+  check(2, awkward(10, 0, 1), "block", true, 16);
+  check(4, awkward(2, 9, 1), "block", true, 16);
+  check(3, awkward(1, 5, 1), "block", false, 16);
+}
+
+TEST(EdgeSource, OfAFileIsTheFilesOwn) {
+  Options options;
+  options.graph = ESKER_TEST_GRAPHS "/karate.mtx";
+  Pes(3, config_of()).run([&](Runtime& rt) {
+    const EdgeSource source(rt, options, 1);
+    EXPECT_EQ(source.vertices(), 34u);
+    const DistributedGraph graph = load(rt, source, make_partition(rt, "block", source, 1), true, 64);
+    EXPECT_EQ(graph.all_edges, 156u);
+    expect_same(rt, graph, load_serially(source, true));
+  });
+}
+
+TEST(EdgeSource, OfAGeneratorHasAboutAsManyVerticesAsTheScaleSays) {
+  Pes(1, config_of()).run([&](Runtime& rt) {
+    const auto vertices = [&](const std::string& name, std::uint64_t scale) {
+      Options options;
+      options.graph = name;
+      options.scale = scale;
+      return EdgeSource(rt, options, 1).vertices();
+    };
+    EXPECT_EQ(vertices("kronecker", 6), 64u);
+    EXPECT_EQ(vertices("uniform", 6), 64u);
+    EXPECT_EQ(vertices("bubbles", 9), 880u);
+    EXPECT_EQ(vertices("cage", 9), 340u);
+    EXPECT_EQ(vertices("cage", 1), 5u);
+  });
+}
+
+TEST(EdgeSource, RefusesAFileThatIsNotThere) {
+  Options options;
+  options.graph = "no-such-file.mtx";
+  for (const auto& failed :
+       Pes(2, config_of()).run_and_catch([&](Runtime& rt) { EdgeSource(rt, options, 1); })) {
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->kind, esker::Error::Kind::kConfiguration) << failed->message;
+  }
+}
+
+}  // namespace
+}  // namespace graph::testing
