@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "../harness/application.hpp"
 #include "../harness/json.hpp"
 #include "../harness/report.hpp"
 #include "../styles/superstep.hpp"
@@ -505,11 +506,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fputs(fmt::format("esker-gups: {}\n", error.what()).c_str(), stderr);
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return harness::main_of("esker-gups", argc, argv, run); }
