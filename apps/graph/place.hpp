@@ -1,7 +1,6 @@
 // A vertex, an edge or a slot on some PE, in a word that messages carry.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 
 #include <esker/esker.hpp>
@@ -18,7 +17,9 @@ class Place {
   ESKER_HD std::uint32_t pe() const { return static_cast<std::uint32_t>(word_ >> kIndexBits); }
   ESKER_HD std::uint64_t index() const { return word_ & ((std::uint64_t{1} << kIndexBits) - 1); }
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  // By hand: nvcc forgets defaulted ones.
+  friend bool operator==(const Place& a, const Place& b) { return a.word_ == b.word_; }
+  friend bool operator<(const Place& a, const Place& b) { return a.word_ < b.word_; }
 
  private:
   static constexpr unsigned kIndexBits = 48;
