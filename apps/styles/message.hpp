@@ -57,6 +57,17 @@ struct Call {
   }
 };
 
+/// Of the handler that a message calls; 0 for the operations, which are the same in every message of a type.
+template <class Message>
+ESKER_HD std::uint16_t handler_of(const Message& message) {
+  if constexpr (requires { message.handler; }) return message.handler.index;
+  return 0;
+}
+template <class Message>
+ESKER_HD void set_handler(Message& message, std::uint16_t index) {
+  if constexpr (requires { message.handler; }) message.handler.index = index;
+}
+
 /// What a kernel's lanes send, one message after the other: the part of an application that all styles share.
 ///
 /// Contract. Trivially copyable; kernels take it by value. start(id) is the state of lane `id`; next() makes

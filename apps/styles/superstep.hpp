@@ -35,8 +35,11 @@ struct SendSorted {
     for (bool has = true;;) {
       typename S::Message message{};
       has = has && source.next(state, message);
-      if (item.group().position_among(has).total == 0) break;
-      if (!has) {  // nobody's message has an address that exists too
+      const auto handler =
+          item.group().reduce(has ? handler_of(message) + std::uint32_t{1} : 0u, esker::Max{});
+      if (handler == 0) break;  // nobody has one
+      if (!has) {  // nobody's message has an address and a handler that exist too: its lane may publish
+        set_handler(message, static_cast<std::uint16_t>(handler - 1));
         message.target = reinterpret_cast<decltype(message.target)>(item.heap().base);
         message.pe = 0;
       }
