@@ -14,6 +14,7 @@
 
 #include "../harness/application.hpp"
 #include "../harness/json.hpp"
+#include "contigs.hpp"
 #include "count.hpp"
 #include "read_text.hpp"
 #include "serial.hpp"
@@ -35,6 +36,8 @@ struct Options : harness::Options {
   std::uint64_t min_votes = 0;  // 0: as min_count
   std::uint64_t table = 0;      // 0: as many as there are k-mers
   std::string output;
+  bool traverse = true;
+  std::string contigs;
 
   mer::Threshold threshold() const {
     return {static_cast<std::uint32_t>(min_count),
@@ -148,6 +151,57 @@ void write_kmers(esker::Runtime& rt, const Options& o, const mer::Table<Word>& t
   write(file, name);
 }
 
+void write_contigs(esker::Runtime& rt, const Options& o, const std::vector<mer::Contig>& contigs) {
+  const std::string name = o.contigs + "." + std::to_string(rt.pe());
+  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+  for (std::size_t i = 0; i < contigs.size(); ++i) {
+    file << ">contig_" << rt.pe() << '_' << i << " length=" << contigs[i].bases.size()
+         << (contigs[i].is_circular ? " circular" : "") << '\n'
+         << contigs[i].bases << '\n';
+  }
+  write(file, name);
+}
+
+/// What the contigs of all PEs, or the reference's, have in common, in whatever order they come.
+struct Summary {
+  std::uint64_t contigs = 0, bases = 0, longest = 0, circular = 0;
+  std::uint64_t hashes = 0;  // their sum
+
+  void add(const std::string& contig) {
+    ++contigs;
+    bases += contig.size();
+    longest = std::max<std::uint64_t>(longest, contig.size());
+    std::uint64_t hash = contig.size();
+    for (const char c : contig) hash = inputs::mix(hash + static_cast<unsigned char>(c));
+    hashes += hash;
+  }
+};
+
+/// Collective.
+Summary summary_of(esker::Runtime& rt, const std::vector<mer::Contig>& contigs) {
+  Summary all;
+  for (const mer::Contig& contig : contigs) {
+    all.add(contig.bases);
+    all.circular += contig.is_circular ? 1 : 0;
+  }
+  return {sum(rt, all.contigs), sum(rt, all.bases), over_pes(rt, all.longest, esker::Reduction::kMax),
+          sum(rt, all.circular), sum(rt, all.hashes)};
+}
+
+/// Collective. Contigs that are not the reference's, on any PE; and 1 if together they are not all of them.
+template <class Word>
+std::uint64_t count_wrong_contigs(esker::Runtime& rt, const std::vector<mer::Contig>& contigs,
+                                  const Summary& all, const mer::Serial<Word>& serial) {
+  const auto expected = serial.contigs();
+  Summary reference;
+  for (const std::string& contig : expected) reference.add(contig);
+  std::uint64_t wrong = 0;
+  for (const mer::Contig& contig : contigs) wrong += expected.count(contig.bases) > 0 ? 0 : 1;
+  const bool is_all =
+      all.contigs == reference.contigs && all.bases == reference.bases && all.hashes == reference.hashes;
+  return sum(rt, wrong) + (is_all ? 0 : 1);
+}
+
 /// Buckets of a PE: those asked for, or so many that the k-mers fill little more than half.
 template <class Word>
 std::uint64_t buckets_for(const Options& o, double distinct, std::uint32_t pes) {
@@ -180,7 +234,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
       rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>("mer.count", mer::CountOne<Word>{lost});
   const mer::SendKmers<Word> source{letters, length, k, table, count};
   std::unique_ptr<mer::Serial<Word>> serial;
-  const auto measured = harness::measure(
+  auto measured = harness::measure(
       rt, superstep, o,
       [&] {
         rt.launch(table.words().size(), mer::Clear{table.words()}, "mer.clear");
@@ -204,15 +258,34 @@ int run_with(esker::Runtime& rt, const Options& o) {
   });
   if (!o.output.empty()) write_kmers(rt, o, table);
 
-  const std::uint64_t kmers = sum(rt, text.kmers);
-  return harness::finish(rt, o, "mer", measured, static_cast<double>(kmers), "k-mers",
-                         {{"k", o.k},
-                          {"reads", sum(rt, text.reads)},
-                          {"read_seconds", read_seconds},
-                          {"table_slots", table.buckets * mer::Table<Word>::kSlots * rt.n_pes()},
-                          {"kmers_distinct", sum(rt, distinct)},
-                          {"kmers_frequent", sum(rt, frequent)},
-                          {"kmers_unique", sum(rt, unique)}});
+  nlohmann::json more{{"k", o.k},
+                      {"reads", sum(rt, text.reads)},
+                      {"read_seconds", read_seconds},
+                      {"table_slots", table.buckets * mer::Table<Word>::kSlots * rt.n_pes()},
+                      {"kmers_distinct", sum(rt, distinct)},
+                      {"kmers_frequent", sum(rt, frequent)},
+                      {"kmers_unique", sum(rt, unique)}};
+  if (o.traverse) {
+    rt.barrier_all();
+    const Stopwatch traversing;
+    mer::Contigs<Word> graph(rt, superstep, table, o.threshold(), k);
+    const std::vector<mer::Contig> contigs = graph.find();
+    rt.barrier_all();
+    more["traversal_seconds"] = traversing.seconds();
+    more["traversal_supersteps"] = graph.supersteps();
+    const Summary all = summary_of(rt, contigs);
+    more["contigs"] = all.contigs;
+    more["contigs_circular"] = all.circular;
+    more["contig_bases"] = all.bases;
+    more["contig_longest"] = all.longest;
+    if (!o.contigs.empty()) write_contigs(rt, o, contigs);
+    if (const std::uint64_t wrong = serial ? count_wrong_contigs(rt, contigs, all, *serial) : 0; wrong > 0) {
+      measured.verified = false;
+      if (rt.pe() == 0)
+        std::fprintf(stderr, "%llu contigs are wrong\n", static_cast<unsigned long long>(wrong));
+    }
+  }
+  return harness::finish(rt, o, "mer", measured, static_cast<double>(sum(rt, text.kmers)), "k-mers", more);
 }
 
 int run(int argc, char** argv) {
@@ -230,7 +303,9 @@ int run(int argc, char** argv) {
       .add("min-count", &o.min_count, "how often a k-mer must occur")
       .add("min-votes", &o.min_votes, "votes that a base beside a k-mer must have; 0: as --min-count")
       .add("table", &o.table, "k-mers that each PE has room for; 0: estimated from the reads")
-      .add("output", &o.output, "write k-mers, counts and extensions to FILE.<pe>");
+      .add("output", &o.output, "write k-mers, counts and extensions to FILE.<pe>")
+      .add("traverse", &o.traverse, "find the contigs too")
+      .add("contigs", &o.contigs, "write contigs, as FASTA, to FILE.<pe>");
   esker::Config config = line.parse(argc, argv);
   if (o.k % 2 == 0 || o.k < 3 || o.k > 63) {
     harness::usage("--k " + std::to_string(o.k) +
