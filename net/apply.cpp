@@ -263,7 +263,8 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& contex
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: not a std::exception",
                               handler.name, context.pe(), context.source()));
     }
-    sent_.fetch_add(context.take_sent(), std::memory_order_release);
+    if (const std::uint64_t sent = context.take_sent(); sent > 0)
+      sent_.fetch_add(sent, std::memory_order_release);
     ++applied;
   }
   running_.store(nullptr, std::memory_order_relaxed);

@@ -21,6 +21,7 @@ checks=(
   python3-matplotlib python3-yaml              # plots and plans of scaling studies
   spin                                         # the model of the package queue
   hpcc                                         # the peer that GUPS is compared with
+  jellyfish                                    # the peer that mer is compared with
   clang libclang-rt-dev                        # libFuzzer, which lives in the run-time package
   clang-format clang-tidy
   hipcc libamdhip64-dev

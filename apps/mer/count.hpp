@@ -1,0 +1,59 @@
+// Phase 1: lanes walk their part of the text and send each k-mer to where it is counted.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/esker.hpp>
+
+#include "../styles/message.hpp"
+#include "read_text.hpp"
+#include "table.hpp"
+
+namespace mer {
+
+/// A lane has the windows that begin in its kPiece letters of the text.
+template <class Word>
+struct SendKmers {
+  using Message = styles::Call<Slot<Word>, Seen<Word>>;
+  static constexpr std::uint64_t kPiece = 512;
+
+  struct State {
+    inputs::RollingKmer<Word> window;
+    std::uint64_t next;  // letter
+    std::uint64_t end;
+  };
+
+  esker::SymmetricArray<std::uint8_t> letters;
+  std::uint64_t length;  // of this PE's text
+  unsigned k;
+  Table<Word> table;
+  esker::Handler<Slot<Word>, Seen<Word>> count;
+
+  std::uint64_t lanes() const { return (length + kPiece - 1) / kPiece; }
+
+  ESKER_HD State start(std::uint64_t id) const {
+    const std::uint64_t end = (id + 1) * kPiece + k - 1;
+    return {inputs::RollingKmer<Word>(k), id * kPiece, end < length ? end : length};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    while (state.next < state.end) {
+      state.window.push(base_of(letters[state.next]));
+      ++state.next;
+      if (!state.window.is_full()) continue;
+      std::uint8_t left = vote_of(letters[state.next - 1 - k]);
+      std::uint8_t right = vote_of(letters[state.next]);
+      if (state.window.is_reversed()) {
+        const std::uint8_t before = left;
+        left = right == kNone ? kNone : static_cast<std::uint8_t>(3 - right);
+        right = before == kNone ? kNone : static_cast<std::uint8_t>(3 - before);
+      }
+      const Place<Word> place = table.places.of(state.window.canonical());
+      message = {&table.home(place), place.pe, count, Seen<Word>::of(place.rest, left, right)};
+      return true;
+    }
+    return false;
+  }
+};
+static_assert(inputs::kNoBase == kNone);
+
+}  // namespace mer
