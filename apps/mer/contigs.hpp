@@ -1,4 +1,4 @@
-// Phase 2's supersteps, one after the other.
+// Phase 2's supersteps, one after the other: in the runtime's own style, since the thesis compares phase 1.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,8 @@ struct Contig {
 template <class Word>
 class Contigs {
  public:
-  Contigs(esker::Runtime& rt, styles::Superstep& superstep, const Table<Word>& table, Threshold threshold,
-          unsigned k)
-      : rt_{rt}, superstep_{superstep}, table_{table}, threshold_{threshold}, k_{k} {}
+  Contigs(esker::Runtime& rt, const Table<Word>& table, Threshold threshold, unsigned k)
+      : rt_{rt}, table_{table}, threshold_{threshold}, k_{k} {}
 
   /// This PE's: each contig is found on one PE.
   std::vector<Contig> find() {
@@ -61,7 +60,8 @@ class Contigs {
   std::uint64_t read(esker::SymmetricArray<std::uint64_t> word) { return rt_.heap().read(word)[0]; }
   template <class S>
   void superstep(const S& source, const char* name) {
-    superstep_.run(graph_.count, source, name);
+    rt_.launch(graph_.count, styles::SendEach<S>{source}, name);
+    rt_.barrier_all();
     ++supersteps_;
   }
   /// A kernel of this PE's nodes, ended.
@@ -165,7 +165,6 @@ class Contigs {
   }
 
   esker::Runtime& rt_;
-  styles::Superstep& superstep_;
   Table<Word> table_;
   Threshold threshold_;
   unsigned k_;

@@ -268,7 +268,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
   if (o.traverse) {
     rt.barrier_all();
     const Stopwatch traversing;
-    mer::Contigs<Word> graph(rt, superstep, table, o.threshold(), k);
+    mer::Contigs<Word> graph(rt, table, o.threshold(), k);
     const std::vector<mer::Contig> contigs = graph.find();
     rt.barrier_all();
     more["traversal_seconds"] = traversing.seconds();
