@@ -9,7 +9,7 @@
 
 #include <esker/esker.hpp>
 #include <esker/runtime/command_line.hpp>
-#include <nlohmann/json.hpp>
+#include "json.hpp"
 
 #include "../styles/superstep.hpp"
 #include "report.hpp"
