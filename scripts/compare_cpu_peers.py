@@ -105,7 +105,8 @@ class Study:
         self.write_reads(reads, 1_000_000, 10)
 
         def ours():
-            return self.run_app("mer", "--input", str(reads), "--k", "31", "--verify", "off")[1]
+            return self.run_app("mer", "--input", str(reads), "--k", "31", "--traverse", "off",
+                                "--verify", "off")[1]
 
         def peer():
             start = time.monotonic()

@@ -9,9 +9,9 @@
 
 #include <esker/esker.hpp>
 #include <esker/runtime/command_line.hpp>
-#include "json.hpp"
 
 #include "../styles/superstep.hpp"
+#include "json.hpp"
 #include "report.hpp"
 
 namespace harness {
