@@ -454,6 +454,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       misuse(fmt::format("{}: {} bytes at heap offset {} are outside the symmetric heap of {} bytes", call,
                          bytes, static_cast<std::int64_t>(offset), end));
     }
+    if (bytes == 0) return;  // of an empty span, which may have no address
     if (!device_) {
       std::memcpy(to, from, bytes);
     } else if (in_heap == from) {
