@@ -1,40 +1,16 @@
 // Kernels on the GPU that this source is compiled for; nothing where it is compiled for the host alone.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
+#include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
-
-#if defined(__CUDACC__)
-#include <esker/device/cuda/launch.hpp>
-#elif defined(__HIPCC__)
-#include <esker/device/hip/launch.hpp>
-#endif
 
 #if defined(ESKER_DEVICE_COMPILER)
 
+#include <esker/device/gpu/launch.hpp>
+
 namespace esker::gpu {
-
-/// Starts `body` on `stream`, the device's stream type as void*, and does not wait for it. Returns what went
-/// wrong, or "".
-template <class Body>
-std::string launch_on_device(const LaunchShape& shape, void* stream, const Body& body) {
-#if defined(__CUDACC__)
-  return cuda_backend::launch(shape, static_cast<cudaStream_t>(stream), body);
-#else
-  return hip_backend::launch(shape, static_cast<hipStream_t>(stream), body);
-#endif
-}
-
-/// Groups of this kernel that the current device holds at a time.
-template <class Body>
-std::uint64_t resident_groups(std::uint32_t group_lanes) {
-#if defined(__CUDACC__)
-  return cuda_backend::resident_groups<Body>(group_lanes);
-#else
-  return hip_backend::resident_groups<Body>(group_lanes);
-#endif
-}
 
 /// Where this lane of a kernel that somebody else launched stands, in one dimension.
 ESKER_HD inline LaunchShape own_shape() {

@@ -49,6 +49,7 @@ struct DeviceContext {
   PackageQueue queue;
   ProducerServices* services = nullptr;            // host only
   const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
+  bool has_handlers = false;                       // host only: kernels there leave passes a place
   Tracer* tracer = nullptr;                        // host only; null: off
 };
 

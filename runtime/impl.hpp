@@ -231,7 +231,10 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
                       blocks[0].values[1], blocks[0].values[2]));
     }
     const auto next = static_cast<std::uint32_t>(handler_count_) + 1;
-    if (device_ && next <= HandlerTable::kMaxHandlers) device_->add_handler(next, entry);
+    if (device_ && next <= HandlerTable::kMaxHandlers) {
+      device_->add_handler(next, entry);
+      context_.has_handlers = heap_on_device();
+    }
     entry.device = nullptr;
     const std::uint32_t index = handlers_.add(std::move(entry));
     if (index > HandlerTable::kMaxHandlers) {

@@ -37,7 +37,8 @@ enum class Reduction { kSum, kMin, kMax };
 namespace detail {
 /// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: then the
 /// launch has as many groups as the device holds and an eighth less, which leaves passes a place, each
-/// runs lanes of many of the user's groups, and packages fill across them.
+/// runs lanes of many of the user's groups, and packages fill across them. Of one that takes a GroupItem a
+/// processor holds fewer groups where there are handlers, for the same reason.
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
@@ -66,6 +67,7 @@ struct DeviceKernel {
   static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
                            void* stream) {
     LaunchShape run = shape;
+    std::uint32_t scratch_bytes = 0;
     if constexpr (kTakesWorkItem) {
       if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {  // else the launch says what is wrong
         const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes);
@@ -73,8 +75,14 @@ struct DeviceKernel {
         run.group_lanes = kGroupLanes;
         run.lanes = std::min(held - held / 8, needed) * kGroupLanes;
       }
+    } else if (context.has_handlers && shape.group_lanes <= 1024) {
+      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, scratch_bytes)) {
+        return "groups of " + std::to_string(shape.group_lanes) +
+               " lanes fill the GPU's processors, and handlers of active messages find no place beside "
+               "them: launch smaller groups, or fewer lanes at a time";
+      }
     }
-    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel});
+    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel}, scratch_bytes);
   }
 };
 }  // namespace detail

@@ -50,6 +50,7 @@ VENDOR_NAME = re.compile(
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|endif)\b")
+DEVICE_COMPILER = re.compile(r"^\s*#\s*if defined\(ESKER_DEVICE_COMPILER\)\s*$")
 
 
 def code_lines(text):
@@ -137,7 +138,7 @@ class Checker:
             self.report(file, number, f"<{name}> reaches every user of the library: put it behind an #if")
 
     def closure(self, headers):
-        """Those of `headers` that exist, and every header of ours that they need."""
+        """Those of `headers` that exist, and every header of ours that they need on a host compiler."""
         found, open_ = set(), list(headers)
         while open_:
             name = open_.pop()
@@ -145,8 +146,14 @@ class Checker:
             if name in found or not file.exists():
                 continue
             found.add(name)
+            conditions = []  # of each #if that is open: whether a device compiler alone gets there
             for line in code_lines(file.read_text(encoding="utf-8")):
-                if match := INCLUDE.match(line):
+                if match := CONDITION.match(line):
+                    if match[1] == "endif":
+                        conditions.pop()
+                    else:
+                        conditions.append(DEVICE_COMPILER.match(line) is not None)
+                elif (match := INCLUDE.match(line)) and not any(conditions):
                     if inner := our_header(self.root, file, match[1], match[2]):
                         open_.append(inner)
         return found

@@ -10,6 +10,12 @@ using Stream = cudaStream_t;
 using ApiError = cudaError_t;
 using MemoryHandle = cudaIpcMemHandle_t;
 using Properties = cudaDeviceProp;
+using DeviceAttribute = cudaDeviceAttr;
+using FunctionAttributes = cudaFuncAttributes;
+inline constexpr DeviceAttribute kProcessors = cudaDevAttrMultiProcessorCount;
+inline constexpr DeviceAttribute kProcessorScratch = cudaDevAttrMaxSharedMemoryPerMultiprocessor;
+inline constexpr DeviceAttribute kGroupScratch = cudaDevAttrMaxSharedMemoryPerBlockOptin;
+inline constexpr auto kScratchAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }

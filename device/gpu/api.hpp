@@ -8,7 +8,7 @@
 
 #include <esker/device/error.hpp>
 
-#if defined(ESKER_DEVICE_HIP)
+#if defined(ESKER_DEVICE_HIP) || defined(__HIPCC__)
 #include <esker/device/hip/api.hpp>
 #else
 #include <esker/device/cuda/api.hpp>

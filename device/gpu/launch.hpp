@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/group.hpp>
-#include <esker/device/platform.hpp>
 #include <string>
 #include <type_traits>
+
+#include <esker/device/gpu/api.hpp>
+#include <esker/device/group.hpp>
+#include <esker/device/platform.hpp>
 
 // A kernel's argument that is read in place, not copied by every lane that takes its address.
 #if defined(__CUDACC__)
@@ -44,10 +46,11 @@ __global__ void __launch_bounds__(kMostGroupLanes<Body>, kMostGroupLanes<Body> =
 #endif
 }
 
-/// Starts `body` on `stream` and does not wait for it. Returns what went wrong, or "". `last_error` is the
-/// back end's: what its runtime says of the launch, or "".
-template <class Stream, class Body>
-std::string launch(const LaunchShape& shape, Stream stream, const Body& body, std::string (*last_error)()) {
+/// Starts `body` on `stream`, a Stream as void*, and does not wait for it. Returns what went wrong, or "".
+/// Each group takes so many bytes of scratchpad beside what it declares.
+template <class Body>
+std::string launch_on_device(const LaunchShape& shape, void* stream, const Body& body,
+                             std::uint32_t scratch_bytes = 0) {
   // It travels as a kernel argument. A lambda for both sides is not trivially copyable, and may all the same.
   static_assert(std::is_copy_constructible_v<Body>);
   if (shape.lanes == 0) return "";
@@ -57,19 +60,77 @@ std::string launch(const LaunchShape& shape, Stream stream, const Body& body, st
            ": a group has 1 to 1024 lanes, a launch fewer than 2^31 groups";
   }
   const dim3 blocks(static_cast<unsigned>(shape.groups()));
-  run_lanes<<<blocks, dim3(shape.group_lanes), 0, stream>>>(shape, body);
-  const std::string error = last_error();
-  if (error.empty()) return "";
+  run_lanes<<<blocks, dim3(shape.group_lanes), scratch_bytes, static_cast<Stream>(stream)>>>(shape, body);
+  const ApiError error = ESKER_GPU(GetLastError)();
+  if (error == ESKER_GPU(Success)) return "";
   return "launch of " + std::to_string(shape.groups()) + " groups of " + std::to_string(shape.group_lanes) +
-         " lanes: " + error;
+         " lanes: " + ESKER_GPU(GetErrorString)(error);
 }
 
-/// Groups of `group_lanes` lanes of this kernel that the current device holds at a time, by what
-/// the back end says of one processor; at least 1.
-template <class Body, class BlocksAProcessor>
-std::uint64_t resident_groups(std::uint32_t group_lanes, std::uint32_t processors, BlocksAProcessor blocks) {
-  const std::uint64_t all = std::uint64_t{processors} * blocks(run_lanes<Body>, group_lanes);
+/// Of the current device; 0 if it does not say.
+inline std::uint32_t device_attribute(DeviceAttribute which) {
+  int device = 0;
+  int value = 0;
+  (void)ESKER_GPU(GetDevice)(&device);
+  (void)ESKER_GPU(DeviceGetAttribute)(&value, which, device);
+  return static_cast<std::uint32_t>(value);
+}
+
+/// Groups of `group_lanes` lanes of this kernel that one processor holds at a time.
+template <class Body>
+std::uint32_t groups_a_processor(std::uint32_t group_lanes, std::uint32_t scratch_bytes = 0) {
+  int groups = 0;
+  (void)ESKER_GPU(OccupancyMaxActiveBlocksPerMultiprocessor)(&groups, run_lanes<Body>,
+                                                             static_cast<int>(group_lanes), scratch_bytes);
+  return static_cast<std::uint32_t>(groups);
+}
+
+/// The same of the current device; at least 1.
+template <class Body>
+std::uint64_t resident_groups(std::uint32_t group_lanes) {
+  const std::uint64_t all =
+      std::uint64_t{device_attribute(kProcessors)} * groups_a_processor<Body>(group_lanes);
   return all == 0 ? 1 : all;
+}
+
+/// Scratchpad that a kernel declares for a group.
+template <class Body>
+std::uint32_t declared_scratch() {
+  FunctionAttributes attributes{};
+  (void)ESKER_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(run_lanes<Body>));
+  return static_cast<std::uint32_t>(attributes.sharedSizeBytes);
+}
+
+/// What launch_on_device() has to give a group of Body so that processors full of them have a place for a
+/// group of Guest, too. 0 where the launch is too small to fill the device. False: they have none
+/// in any case.
+///
+/// A processor that holds k groups of Body, and G of Guest, alone, has room for k (1 - 1 / G) and one: of no
+/// resource does a group of either take more than its k-th, or G-th, part. Scratchpad keeps more out.
+/// Kernels with handlers may need more than this Guest: G is what run_lanes promises for all of them.
+template <class Body, class Guest>
+bool try_leave_room(const LaunchShape& shape, std::uint32_t& scratch_bytes) {
+  static_assert(kMostGroupLanes<Guest> < 1024);
+  constexpr std::uint32_t kGuests = kGroupsHeld;
+  // Beside what a group declares the device takes some for itself.
+  constexpr std::uint32_t kAside = 1024;
+  scratch_bytes = 0;
+  const std::uint32_t guest = declared_scratch<Guest>() + kAside;
+  const std::uint32_t all = device_attribute(kProcessorScratch);
+  if (all < 2 * guest) return false;
+  const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
+  const std::uint32_t groups = fit < all / guest - 1 ? fit : all / guest - 1;
+  const std::uint64_t processors = device_attribute(kProcessors);
+  if (groups == 0) return shape.groups() <= processors - processors / 8;
+  if (shape.groups() <= groups * processors) return true;
+  const std::uint32_t declared = declared_scratch<Body>() + kAside;
+  const std::uint32_t most = device_attribute(kGroupScratch) + kAside;
+  std::uint32_t share = (all - guest) / groups;
+  share = share < most ? share : most;
+  if (share <= declared) return true;  // what it declares keeps more out
+  scratch_bytes = (share - declared) / 1024 * 1024;
+  return ESKER_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(run_lanes<Body>), kScratchAttribute,
+                                     static_cast<int>(scratch_bytes)) == ESKER_GPU(Success);
 }
 
 }  // namespace esker::gpu

@@ -13,6 +13,12 @@ using Stream = hipStream_t;
 using ApiError = hipError_t;
 using MemoryHandle = hipIpcMemHandle_t;
 using Properties = hipDeviceProp_t;
+using DeviceAttribute = hipDeviceAttribute_t;
+using FunctionAttributes = hipFuncAttributes;
+inline constexpr DeviceAttribute kProcessors = hipDeviceAttributeMultiprocessorCount;
+inline constexpr DeviceAttribute kProcessorScratch = hipDeviceAttributeMaxSharedMemoryPerMultiprocessor;
+inline constexpr DeviceAttribute kGroupScratch = hipDeviceAttributeMaxSharedMemoryPerBlock;
+inline constexpr auto kScratchAttribute = hipFuncAttributeMaxDynamicSharedMemorySize;
 inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return hipHostFree(at); }

@@ -6,6 +6,7 @@
 #include <esker/device/gpu/heap_update.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>
+#include <esker/device/launch.hpp>
 #include <esker/net/gpu/share.hpp>
 
 namespace esker::gpu {
@@ -259,12 +260,51 @@ ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const 
 /// Places where messages arrive: the slots of each link's mailbox, then those of frames. The mailbox of this
 /// PE itself, the last, is used where there are handlers alone.
 ESKER_HD inline std::uint32_t slot_places(const DeviceShare& share) {
-  const bool has_handlers = share.handler_queue.slots() != 0;
-  return (share.links - (share.links > 0 && !has_handlers ? 1 : 0)) * Mailbox::kSlots;
+  return (share.links - (share.links > 0 && !share.has_handlers() ? 1 : 0)) * Mailbox::kSlots;
 }
 ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
   return slot_places(share) + (share.frames == nullptr ? 0 : kFrames);
 }
+
+/// In a package's kind: handlers have sent what is in it, and a pass has sent it on.
+inline constexpr std::uint32_t kSentOn = 1u << 15;
+static_assert(HandlerTable::kMaxHandlers < kSentOn);
+
+/// The shard that this lane's wave uses.
+ESKER_HD inline std::uint32_t handler_shard_here() {
+  constexpr std::uint32_t kWaves = 8;  // of a pass's group
+  return (static_cast<std::uint32_t>(own_group()) * kWaves + GroupLane::wave_of(own_lane())) % kHandlerShards;
+}
+
+/// Room for what handlers send, which never wait: so they are not called while much of it waits to be sent
+/// on. Each is taken to send one message. Those that send more have the other half of the queue.
+class HandlersRoom {
+ public:
+  ESKER_HD explicit HandlersRoom(const DeviceShare& share)
+      : queue_{share.handler_queue(handler_shard_here())},
+        calls_{&share.handler_shards[handler_shard_here()].calls} {}
+
+  ESKER_HD bool try_take(std::uint32_t messages) const {
+    const auto has = [&](std::uint32_t calls) {
+      return queue_.was_occupied() + calls + messages <= kHandlerSlots / 2;
+    };
+    if (!has(calls_->load_relaxed())) return false;
+    if (has(calls_->fetch_add_relaxed(messages))) return true;
+    give_back(messages);
+    return false;
+  }
+  ESKER_HD void give_back(std::uint32_t messages) const { (void)calls_->fetch_add_relaxed(0u - messages); }
+
+ private:
+  HandlerQueue queue_;
+  DeviceAtomic<std::uint32_t>* calls_;
+};
+
+/// What a lane has taken from a place.
+struct Taken {
+  std::uint64_t turn;
+  std::uint32_t room;  // of HandlersRoom
+};
 
 /// One place, as a crew and the lane that takes from it see it.
 class Place {
@@ -280,15 +320,31 @@ class Place {
     const std::uint64_t seen = share.frame_turns[slot_].cursor.load_relaxed();
     return FrameTurn::next(seen) < FrameTurn::chunks(seen);
   }
-  /// A package, or a chunk of a frame, that `handlers` can apply. `turn` is for the other calls.
+  /// A package, or a chunk of a frame, that `handlers` can apply.
   template <class Handlers>
-  ESKER_HD bool try_take(const DeviceShare& share, const Handlers& handlers, std::uint64_t& turn) const {
-    if (!is_frame_) return share.from[link_].try_take(slot_, kind_of(handlers), turn);
+  ESKER_HD bool try_take(const DeviceShare& share, const Handlers& handlers, Taken& taken) const {
+    constexpr bool kCalls = !std::is_same_v<Handlers, NoHandler>;
+    taken.room = 0;
+    if (!is_frame_) {
+      const Mailbox& box = share.from[link_];
+      // What a pass has sent on is applied whatever waits here, or two PEs would wait for each other.
+      if (box.try_take(slot_, kCalls ? kind_of(handlers) | kSentOn : 0, taken.turn)) return true;
+      if constexpr (!kCalls) return false;
+      // Of a package that another takes meanwhile it is some number, and taking this one fails.
+      const std::uint32_t count = box.header(slot_).count;
+      return with_room(share, count, taken,
+                       [&] { return box.try_take(slot_, kind_of(handlers), taken.turn); });
+    }
     FrameTurn& frame = share.frame_turns[slot_];
-    turn = frame.cursor.load_acquire();  // [frame]
-    if (FrameTurn::next(turn) >= FrameTurn::chunks(turn)) return false;
-    const std::uint32_t kind = kind_of(Command::from_word(chunk(share, turn).command));
-    return (kind == 0 || kind == kind_of(handlers)) && frame.cursor.compare_exchange_acquire(turn, turn + 1);
+    taken.turn = frame.cursor.load_acquire();  // [frame]
+    if (FrameTurn::next(taken.turn) >= FrameTurn::chunks(taken.turn)) return false;
+    const auto take = [&] { return frame.cursor.compare_exchange_acquire(taken.turn, taken.turn + 1); };
+    const Chunk c = chunk(share, taken.turn);
+    const std::uint32_t kind = kind_of(Command::from_word(c.command));
+    // In the one-node projection a frame is this PE's own buffer, which sending on may need.
+    const bool is_projected = c.source == share.pe && share.bin(share.pe) == kNetwork;
+    if (kind == 0 || (kind == kind_of(handlers) && is_projected)) return take();
+    return kind == kind_of(handlers) && with_room(share, c.count, taken, take);
   }
   ESKER_HD Messages messages(const DeviceShare& share, std::uint64_t turn) const {
     if (!is_frame_) {
@@ -302,7 +358,9 @@ class Place {
     return {Command::from_word(c.command), c.count, c.stride, words, c.source};
   }
   /// Of its messages `count` are applied.
-  ESKER_HD void give_back(const DeviceShare& share, std::uint64_t turn, std::uint32_t count) const {
+  ESKER_HD void give_back(const DeviceShare& share, const Taken& taken, std::uint32_t count) const {
+    const std::uint64_t turn = taken.turn;
+    if (taken.room > 0) HandlersRoom(share).give_back(taken.room);
     fence_system();  // quiet: the updates come before applied_from, or the frame's end, is seen
     counter(share.totals->applied).fetch_add_relaxed(count);
     if (!is_frame_) {
@@ -317,6 +375,17 @@ class Place {
   }
 
  private:
+  /// Takes, if there is room for what `count` handlers send.
+  template <class Take>
+  ESKER_HD static bool with_room(const DeviceShare& share, std::uint32_t count, Taken& taken,
+                                 const Take& take) {
+    const HandlersRoom room(share);
+    if (!room.try_take(count)) return false;
+    taken.room = count;
+    if (take()) return true;
+    room.give_back(count);
+    return false;
+  }
   ESKER_HD const std::byte* frame(const DeviceShare& share) const {
     return share.frames + slot_ * share.frame_bytes;
   }
@@ -348,12 +417,12 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
     const bool ready = looked + mine.index < looks && place.looks_ready(share);
     const Position rank = crew.position_among(ready);
     if (rank.total == 0) continue;
-    std::uint64_t turn = 0;
-    bool took = ready && (rank.index + salt) % rank.total < most && place.try_take(share, handlers, turn);
+    Taken taken{};
+    bool took = ready && (rank.index + salt) % rank.total < most && place.try_take(share, handlers, taken);
     for (; crew.any(took); --most) {
       const std::uint32_t next = crew.of_first(took, at);
       crew.sync();  // what the lane that took it acquired, the crew may read
-      const Messages messages = Place(share, next).messages(share, crew.of_first(took, turn));
+      const Messages messages = Place(share, next).messages(share, crew.of_first(took, taken.turn));
       if constexpr (!std::is_same_v<Handlers, NoHandler>) {
         if (messages.command.operation == Operation::kActiveMessage) {
           call_handler(share, handlers, messages, mine);
@@ -366,7 +435,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
       crew.sync();
       applied += messages.count;
       if (took && at == next) {
-        place.give_back(share, turn, messages.count);
+        place.give_back(share, taken, messages.count);
         took = false;
       }
     }

@@ -20,8 +20,6 @@ namespace esker {
 namespace gpu {
 namespace {
 
-constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
-static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 constexpr std::size_t kChunkTableBytes = 16 * 1024;
 constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
                                            << 30;  // page-locked all at once: a second a few GiB
@@ -189,13 +187,13 @@ class Engine final : public DeviceEngine {
     }
     if (!handler_slots_) {
       handler_slots_ =
-          DeviceMemory(PackageQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes), "what handlers send");
-      handler_counters_ = DeviceMemory(2 * sizeof(PackageQueue::Counter), "counters");
+          DeviceMemory(kHandlerShards * HandlerQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
+                       "what handlers send");
+      handler_shards_ = DeviceMemory(kHandlerShards * sizeof(HandlerShard), "counters");
       granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
       share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
-      auto* const counters = handler_counters_.as<PackageQueue::Counter>();
-      share_.handler_queue = PackageQueue(counters, counters + 1, handler_slots_.as<std::byte>(),
-                                          kHandlerSlots, kHandlerSlotBytes);
+      share_.handler_shards = handler_shards_.as<HandlerShard>();
+      share_.handler_slots = handler_slots_.as<std::byte>();
       publish_share();
     }
     handlers_.push_back({*entry.device, index});
@@ -593,8 +591,8 @@ class Engine final : public DeviceEngine {
       case Trouble::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
-            fmt::format("handlers have sent {} messages that nothing has sent on yet, and no more fit: each "
-                        "message makes more than one new one, faster than they are applied",
+            fmt::format("handlers of a wave have sent {} messages that nothing has sent on yet, and no more "
+                        "fit: each message makes more than one new one, faster than they are applied",
                         r.offset));
       default:
         throw Error(
@@ -630,7 +628,7 @@ class Engine final : public DeviceEngine {
   std::uint64_t heap_limit_ = 0;
   PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
   DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
-  DeviceMemory handler_slots_, handler_counters_, granule_locks_;
+  DeviceMemory handler_slots_, handler_shards_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy
   std::atomic<const char*> kernel_{nullptr};

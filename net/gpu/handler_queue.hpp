@@ -1,4 +1,4 @@
-// What handlers send on the device: a queue of single messages, which lanes that have just sent, and
+// What handlers send on the device: queues of single messages, which lanes that have just sent, and
 // passes, send on.
 #pragma once
 
@@ -21,15 +21,9 @@ ESKER_HD inline HandlerContext::HandlerContext(const gpu::DeviceShare& share, st
 
 ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
                                                 const std::uint64_t* words) {
-  PackageQueue queue = share_->handler_queue;
-  const std::uint64_t ticket = queue.reserve();
-  if (!queue.was_empty(ticket)) {  // it must not wait: the job ends
-    gpu::tell(*share_, {gpu::Trouble::kHandlersOutrun, pe_, 0, 1, 0, queue.slots(), 0, "a handler"});
-    return;
-  }
-  for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r];
+  // Counted first: who takes it may count it as sent.
   gpu::counter(share_->totals->by_handlers).fetch_add_relaxed(1);
-  queue.publish(ticket, command.word(), width, 1);
+  gpu::queue_message(*share_, command.word(), width, words, 1);
 }
 
 namespace gpu {
@@ -41,13 +35,14 @@ struct HandlerMessage {
   std::uint64_t words[kMaxMessageWords];
 };
 
-/// Takes up to one message a lane. Collective over the crew; waits for nobody. Returns how many.
+/// Takes up to one message a lane from a shard. Collective over the crew; waits for nobody. Returns how many.
 template <class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, Crew crew,
-                                                            Position mine, HandlerMessage& message) {
+ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, std::uint32_t shard,
+                                                            Crew crew, Position mine,
+                                                            HandlerMessage& message) {
   message.width = 0;
-  PackageQueue queue = share.handler_queue;
-  if (queue.slots() == 0) return 0;
+  if (!share.has_handlers()) return 0;
+  HandlerQueue queue = share.handler_queue(shard);
   const bool leads = mine.index + 1 == mine.total;
   const std::uint64_t head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
   const bool full = queue.was_full(head + mine.index);
@@ -69,13 +64,14 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
   return batch;
 }
 
-/// Sends on what handlers have sent, a message a lane. Returns how many this lane's crew has taken.
+/// Sends on what handlers have sent and a shard holds, a message a lane. Returns how many this lane's crew
+/// has taken.
 template <class Outbox>
-ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt) {
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard) {
   const auto crew = GroupLane::coalesced();
   const Position mine = crew.position_among(true);
   HandlerMessage message;
-  const std::uint32_t taken = take_handler_messages(share_here(), crew, mine, message);
+  const std::uint32_t taken = take_handler_messages(share_here(), shard, crew, mine, message);
   if (taken == 0) return 0;
   Outbox outbox(salt);
   for (bool has = message.width > 0; crew.any(has);) {

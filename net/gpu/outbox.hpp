@@ -25,8 +25,22 @@ ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
   return wave * 0x9e3779b1u >> 8;  // neighbours far apart
 }
 
-/// After so many looks in vain a crew wakes the host.
+/// After so many looks in vain a crew wakes the host, and one of a pass gives up.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
+inline constexpr std::uint32_t kLooksOfPass = 64;
+
+/// Puts a message of a handler, whose word r is words[r * stride], where it waits to be sent on. If there is
+/// no room the job ends, since a handler must not wait.
+ESKER_HD inline void queue_message(const DeviceShare& share, std::uint32_t command, std::uint32_t width,
+                                   const std::uint64_t* words, std::uint32_t stride) {
+  HandlerQueue queue = share.handler_queue(handler_shard_here());
+  const std::uint64_t ticket = queue.reserve();
+  if (!queue.was_empty(ticket)) {
+    return tell(share, {Trouble::kHandlersOutrun, share.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
+  }
+  for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r * stride];
+  queue.publish(ticket, command, width, 1);
+}
 
 /// Scratchpad of an outbox, zeroed.
 template <std::uint32_t PoolWords>
@@ -47,7 +61,10 @@ struct OutboxState {
   GroupAtomic<std::uint32_t> leavers;
   std::uint32_t block_words;  // of the pool
   Block blocks[kMaxBlocks];
-  std::uint64_t local;  // messages that lanes have applied here themselves
+  bool in_pass;
+  bool reserved;                       // a part of each mailbox is for passes, and this is none
+  GroupAtomic<std::uint32_t> blocked;  // of a pass: it found no room for what it has taken
+  std::uint64_t local;                 // messages that lanes have applied here themselves
   alignas(16) std::uint64_t pool[PoolWords];
 };
 
@@ -73,14 +90,16 @@ struct OutboxState {
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
 /// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's mailboxes empty
-/// them.
+/// them. A pass gives up after a while, since its peers' passes of this moment may call another handler: what
+/// handlers have sent goes back to where it came from. A quarter of each mailbox is for passes alone, where
+/// there are handlers, so that lanes' messages do not keep handlers' from arriving.
 template <std::uint32_t PoolWords>
 class GroupOutbox {
  public:
   /// `salt` is salt_of() the lane.
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
   /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
-  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share) {
+  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share, bool in_pass = false) {
     State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
       // Enough that some are sent while others fill, as large as that leaves.
@@ -89,6 +108,8 @@ class GroupOutbox {
       const std::uint32_t words = PoolWords / blocks / 16 * 16;
       state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
+      state.in_pass = in_pass;
+      state.reserved = !in_pass && share.has_handlers();
       for (auto& bin : state.bins) bin.store_relaxed(kFull);
     }
     lane.group().sync();
@@ -119,6 +140,9 @@ class GroupOutbox {
     if (local_ > 0) counter(state_here().local).fetch_add_relaxed(local_);
     local_ = 0;
   }
+
+  /// Of a pass: its group need not take more of what handlers have sent.
+  ESKER_HD static bool is_blocked() { return state_here().blocked.load_relaxed() != 0; }
 
   ESKER_HD void finish(std::uint32_t group_lanes) {
     count_local();
@@ -320,11 +344,21 @@ class GroupOutbox {
       std::uint32_t slot = 0;
       for (std::uint32_t looks = 0;;) {
         slot = ((salt + looks) * mine.total + mine.index) % Mailbox::kSlots;
-        const bool empty = box.looks_empty(slot);
+        const bool empty = (!state.reserved || slot % 4 != 0) && box.looks_empty(slot);
         const Position rank = crew.position_among(empty);
         claimed = empty && rank.index == salt % rank.total && box.try_claim(slot, turn);
         if (crew.any(claimed)) break;
         looks = rank.total > 0 ? looks + 1 : wait_step(salt, crew, looks);
+        if (state.in_pass && looks >= kLooksOfPass) {
+          put_back(mine, block, words, count);
+          crew.sync();
+          if (leads) {
+            (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+            state.blocked.store_relaxed(1);
+            share.host->starving.store_relaxed(1);
+          }
+          return;
+        }
       }
       slot = crew.of_first(claimed, slot);
       crew.sync();
@@ -340,12 +374,22 @@ class GroupOutbox {
           counter(share.totals->bytes).fetch_add_relaxed(8 * count * width);
           counter(share.totals->packages).fetch_add_relaxed(1);
         }
-        box.publish(slot, turn, kind_of(Command::from_word(command)), {command, width, count});
+        const std::uint32_t kind = kind_of(Command::from_word(command));
+        box.publish(slot, turn, kind == 0 || !state.in_pass ? kind : kind | kSentOn, {command, width, count});
       }
     }
     crew.sync();
     // Twice as much as was sent, if there is as much: where all PEs send, mailboxes stay nearly empty.
     (void)apply_near(salt, crew, index, 2);
+  }
+
+  /// Gives what handlers have sent back to their queue.
+  ESKER_NOINLINE ESKER_HD static void put_back(Position mine, const Block& block, const std::uint64_t* words,
+                                               std::uint32_t count) {
+    for (std::uint32_t c = mine.index; c < count; c += mine.total) {
+      if (words[c] != kStray)
+        queue_message(share_here(), block.command, block.width, words + c, block.columns);
+    }
   }
 
   /// Copies the block's messages; returns how many there are. Word r of message i goes to at[r * stride + i].

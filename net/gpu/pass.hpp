@@ -24,11 +24,13 @@ std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std
 ///           in a pass and no kernel of the user's ran, the totals say all that this PE has sent and applied,
 ///           and the handlers' queue is empty.
 /// Progress. Each wave looks at every place that it is responsible for, again as long as it finds something,
-///           a bounded number of times: memory calls that wait for the device wait for a pass at most.
+///           a bounded number of times: memory calls that wait for the device wait for a pass at most. It
+///           waits for a peer a bounded number of looks.
 template <class Handlers>
 struct Pass {
   static constexpr std::uint32_t kGroupLanes = 256, kMostGroupLanes = kGroupLanes;
   static constexpr std::uint32_t kRounds = 32;
+  static constexpr std::uint32_t kBatches = 16;  // of a wave's width, of what handlers have sent, in a round
   const DeviceShare* share_at;
   std::uint64_t number;
   Handlers handlers;
@@ -37,18 +39,26 @@ struct Pass {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
     using Outbox = GroupOutbox<kSmallPool>;
-    Outbox::begin(lane, share);
+    Outbox::begin(lane, share, true);
     const std::uint32_t salt = salt_of(lane);
     const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
     const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
     const std::uint32_t looks = (places(share) + waves - 1) / waves;
+    // With handlers one package a round, and then what they have sent: else it would come to wait in heaps.
+    const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? looks : 1;
     std::uint64_t moved = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, handlers, crew, salt, wave * looks, looks, looks);
-      now += send_on<Outbox>(salt);
-      crew.sync();
+      std::uint64_t now = apply_some(share, handlers, crew, salt, wave * looks, looks, most);
+      for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
+        for (std::uint32_t sent = 1, i = 0; i < kBatches && sent > 0; ++i) {
+          if (crew.any(Outbox::is_blocked())) break;
+          sent = send_on<Outbox>(salt, shard);
+          crew.sync();
+          now += sent;
+        }
+      }
       moved += now;
       if (crew.position_among(now > 0).total == 0) break;
     }
@@ -67,7 +77,9 @@ struct Pass {
     }
     snapshot.moved = counter(*share.pass_moved).load_relaxed();
     counter(*share.pass_moved).store_relaxed(0);
-    snapshot.handler_backlog = share.handler_queue.slots() == 0 ? 0 : share.handler_queue.was_occupied();
+    snapshot.handler_backlog = 0;
+    for (std::uint32_t shard = 0; share.has_handlers() && shard < kHandlerShards; ++shard)
+      snapshot.handler_backlog += share.handler_queue(shard).was_occupied();
     share.host->pass.store_release(number);  // [pass]
 #endif
   }

@@ -19,8 +19,12 @@ namespace esker::gpu {
 
 inline constexpr std::uint32_t kMaxLinks = 16;  // PEs whose GPUs this one reaches, itself excluded
 inline constexpr std::uint32_t kFrames = 64;    // frames of the network that are on the device at a time
-inline constexpr std::uint32_t kHandlerSlots = 1u
-                                               << 18;  // messages that handlers have sent and nobody sent on
+// Where messages that handlers have sent wait to be sent on: in so many queues, since taking from one is a
+// compare-exchange, of so many messages. With half of one's places taken, handlers are no longer called.
+inline constexpr std::uint32_t kHandlerShards = 64;
+inline constexpr std::uint32_t kHandlerSlots = 1u << 13;
+inline constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
+static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
 
 /// A part of a run of a frame, that one crew applies: word r of message i is
@@ -100,6 +104,13 @@ struct HostWords {
   SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
 
+/// One message a slot; the device's own, so its order costs no look beyond the device.
+using HandlerQueue = BasicPackageQueue<DeviceAtomic>;
+struct HandlerShard {
+  HandlerQueue::Counter tail, head;
+  alignas(kLineBytes) DeviceAtomic<std::uint32_t> calls;  // see HandlersRoom
+};
+
 struct DeviceShare;
 
 /// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
@@ -131,7 +142,8 @@ struct DeviceShare {
   FrameTurn* frame_turns;
   const std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;
-  PackageQueue handler_queue;  // one message a slot
+  HandlerShard* handler_shards;  // null: there are no handlers
+  std::byte* handler_slots;
   DeviceAtomic<std::uint32_t>* granule_locks;
   Totals* totals;
   HostWords* host;
@@ -140,6 +152,12 @@ struct DeviceShare {
   std::uint64_t* pass_moved;
   const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
 
+  ESKER_HD bool has_handlers() const { return handler_shards != nullptr; }
+  ESKER_HD HandlerQueue handler_queue(std::uint32_t shard) const {
+    constexpr std::size_t kBytes = HandlerQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes);
+    HandlerShard& counters = handler_shards[shard];
+    return {&counters.tail, &counters.head, handler_slots + shard * kBytes, kHandlerSlots, kHandlerSlotBytes};
+  }
   ESKER_HD std::uint32_t bin(std::uint64_t destination) const {
     return destination < kNear ? near_bins[destination] : bin_of[destination];
   }

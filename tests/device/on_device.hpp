@@ -13,10 +13,8 @@
 
 #include "gtest.hpp"
 
-#if defined(ESKER_TEST_CUDA)
-#include <esker/device/cuda/launch.hpp>
-#elif defined(ESKER_TEST_HIP)
-#include <esker/device/hip/launch.hpp>
+#if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP)
+#include <esker/device/launch.hpp>
 #endif
 
 namespace esker::testing {
@@ -103,10 +101,10 @@ inline std::vector<Way> ways() {
 template <class Kernel>
 void run_on_device(const Way& way, const Kernel& kernel) {
 #if defined(ESKER_TEST_CUDA)
-  ASSERT_EQ(cuda_backend::launch(way.shape, nullptr, kernel), "");
+  ASSERT_EQ(gpu::launch_on_device(way.shape, nullptr, kernel), "");
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 #elif defined(ESKER_TEST_HIP)
-  ASSERT_EQ(hip_backend::launch(way.shape, nullptr, kernel), "");
+  ASSERT_EQ(gpu::launch_on_device(way.shape, nullptr, kernel), "");
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
 #else
   cpu::launch(way.shape, way.execution, kernel);

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include <esker/bench/queue/kernels.hpp>
-#include <esker/device/cuda/launch.hpp>
+#include <esker/device/launch.hpp>
 
 namespace esker::bench {
 namespace {
@@ -120,7 +120,7 @@ std::uint64_t Producers::resident_lanes() const {
 void Producers::start(const Production& production) {
   with_kernel(how_, production, memory_->queue, memory_->share(), [&](const auto& kernel) {
     const LaunchShape shape{production.lanes, how_.group_lanes};
-    const std::string error = cuda_backend::launch(shape, memory_->stream.stream, kernel);
+    const std::string error = gpu::launch_on_device(shape, memory_->stream.stream, kernel);
     if (!error.empty()) throw std::runtime_error(error);
   });
 }
@@ -142,7 +142,7 @@ double PlainWriter::write(std::uint64_t bytes) {
   const WriteWords kernel{static_cast<std::uint64_t*>(memory_->ring.memory), memory_->ring_words,
                           (bytes + 7) / 8};
   const auto begin = std::chrono::steady_clock::now();
-  const std::string error = cuda_backend::launch(shape, memory_->stream.stream, kernel);
+  const std::string error = gpu::launch_on_device(shape, memory_->stream.stream, kernel);
   if (!error.empty()) throw std::runtime_error(error);
   check(cudaStreamSynchronize(memory_->stream.stream), "the kernel of plain writes");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

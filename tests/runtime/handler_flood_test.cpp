@@ -1,0 +1,83 @@
+// More active messages at a time than wait anywhere, and an answer to each.
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "../device/gtest.hpp"
+#include "pes.hpp"
+
+namespace esker::testing {
+namespace {
+
+constexpr std::uint64_t kWords = std::uint64_t{1} << 18;  // over many granules: handlers run side by side
+
+struct Flood {
+  std::uint64_t lanes, asks_a_lane;
+};
+
+std::uint64_t sum_of(Runtime& rt, SymmetricArray<std::uint64_t> words) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : rt.heap().read(words)) sum += word;
+  return sum;
+}
+
+/// A lane asks each PE in turn; `Item` is what the kernel takes.
+template <class Item>
+void ask_and_answer(Runtime& rt, Flood flood) {
+  const auto asked = rt.heap().allocate<std::uint64_t>(kWords);
+  const auto answered = rt.heap().allocate<std::uint64_t>(kWords);
+  const auto answer = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "answer",
+      [] ESKER_LAMBDA(HandlerContext&, std::uint64_t & answers, const std::uint32_t&) { ++answers; });
+  const auto ask = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "ask", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t & asks, const std::uint32_t& word) {
+        ++asks;
+        shmem_am(context, answer, &answered[word], 0, context.source());
+      });
+  rt.launch(flood.lanes,
+            [=] ESKER_LAMBDA(std::conditional_t<std::is_same_v<Item, GroupItem>, GroupItem&, Item> item) {
+              for (std::uint64_t i = 0; i < flood.asks_a_lane; ++i) {
+                const std::uint64_t number = item.global_id() * flood.asks_a_lane + i;
+                const auto word = static_cast<std::uint32_t>(number * 0x9e3779b1u % kWords);
+                shmem_am(item, ask, &asked[word], word, static_cast<std::uint32_t>(number % item.n_pes()));
+              }
+            });
+  rt.barrier_all();
+  EXPECT_EQ(sum_of(rt, asked), flood.lanes * flood.asks_a_lane);
+  EXPECT_EQ(sum_of(rt, answered), flood.lanes * flood.asks_a_lane);
+}
+
+// On a GPU 2^21 messages: 4 times what a mailbox and the queue of handlers' messages hold.
+constexpr std::uint64_t kLanes = kOnGpu ? std::uint64_t{1} << 21 : std::uint64_t{1} << 15;
+
+std::vector<Way> ways() {
+  // Where PEs share a GPU each leaves the others a part of it: few lanes, which send often.
+  std::vector<Way> all;
+  for (const std::uint32_t n : {1u, 2u, 4u})
+    all.push_back(way("many", n, [](Config& config) { config.heap_bytes = 64 << 20; }));
+  return all;
+}
+class HandlerFlood : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, HandlerFlood, ::testing::ValuesIn(ways()));
+
+TEST_P(HandlerFlood, EveryRequestOfFewLanesIsAnswered) {
+  run_pes(GetParam(), [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kLanes / 128, 128}); });
+}
+TEST_P(HandlerFlood, EveryRequestOfFewGroupsIsAnswered) {
+  run_pes(GetParam(), [](Runtime& rt) { ask_and_answer<GroupItem>(rt, {kLanes / 128, 128}); });
+}
+
+TEST(HandlerFloodAlone, LanesThatFillTheGpuLeaveHandlersAPlace) {
+  run_pes(ways()[0], [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kLanes, 1}); });
+}
+TEST(HandlerFloodAlone, GroupsThatFillTheGpuLeaveHandlersAPlace) {
+  for (const std::uint32_t group_lanes : {64u, 256u, 512u}) {
+    SCOPED_TRACE(group_lanes);
+    Way alone = ways()[0];
+    alone.config.group_lanes = group_lanes;
+    run_pes(alone, [](Runtime& rt) { ask_and_answer<GroupItem>(rt, {kLanes, 1}); });
+  }
+}
+
+}  // namespace
+}  // namespace esker::testing
