@@ -1,4 +1,5 @@
-// Walks take each edge once, with its vertex, however edges are divided among lanes.
+// Walks and pieces have each edge once, with its vertex, however edges are divided among lanes.
+#include <esker/apps/graph/edge_pieces.hpp>
 #include <esker/apps/graph/edge_walk.hpp>
 
 #include <cstdint>
@@ -74,6 +75,37 @@ TEST(EdgeWalk, HasNoLanesWithoutEdges) {
   std::vector<std::uint64_t> first{0, 0, 0};
   const esker::Runtime rt(esker::testing::tiny_config());
   EXPECT_EQ(EdgeWalk(rt, {first.data(), first.size()}, 2, 0).lanes(), 0u);
+}
+
+TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
+  for (const auto& degrees : shapes()) {
+    auto first = firsts_of(degrees);
+    for (const std::uint64_t most_edges : {1, 3, 32, 100000}) {
+      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / most_edges);
+      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, most_edges};
+      alignas(8) std::uint64_t length = 0;
+      std::uint64_t expected = 0;
+      for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
+        if (v % 3 == 1) continue;
+        pieces.add(length, v, static_cast<int>(v));
+        expected += degrees[v];
+      }
+      ASSERT_LE(length, room.size());
+      std::vector<bool> seen(first.back());
+      std::uint64_t edges = 0;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        const auto& piece = pieces[i];
+        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= most_edges);
+        const auto v = static_cast<std::uint64_t>(piece.word);
+        ASSERT_TRUE(first[v] <= piece.edge && piece.end <= first[v + 1]) << "vertex " << v;
+        for (std::uint64_t e = piece.edge; e < piece.end; ++e, ++edges) {
+          ASSERT_FALSE(seen[e]) << "edge " << e;
+          seen[e] = true;
+        }
+      }
+      EXPECT_EQ(edges, expected);
+    }
+  }
 }
 
 }  // namespace
