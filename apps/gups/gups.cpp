@@ -328,7 +328,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
   styles::Superstep superstep(rt, o.chosen_style());
-  const auto measured = harness::measure(
+  auto measured = harness::measure(
       rt, superstep, o, [] {},
       [&] {
         if (superstep.style() == styles::Style::kGravel) {
@@ -344,7 +344,8 @@ int run_gups(esker::Runtime& rt, const Options& o) {
     more["projection"] =
         "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
   }
-  const double work = static_cast<double>(problem.updates_a_pe) * (projecting ? 1 : pes);
+  measured.accesses = problem.updates_a_pe * (projecting ? 1 : pes);
+  const auto work = static_cast<double>(measured.accesses);
   return harness::finish(rt, o, "gups", measured, work, "updates", more);
 }
 
