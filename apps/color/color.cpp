@@ -18,7 +18,9 @@
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"
+#include "../graph/edge_pieces.hpp"
 #include "../graph/edge_slots.hpp"
+#include "../graph/edge_walk.hpp"
 #include "../graph/partition.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../harness/application.hpp"
@@ -42,29 +44,38 @@ std::uint64_t priority_of(std::uint64_t global_id, std::uint64_t seed) {
 
 /// What lanes work on.
 struct Arrays {
-  esker::SymmetricArray<std::uint64_t> first;  // edges of a vertex
   esker::SymmetricArray<graph::Place> slot_of_edge;
   esker::SymmetricArray<std::uint64_t> first_slot;
   esker::SymmetricArray<std::uint64_t> slots;
   esker::SymmetricArray<std::uint64_t> priorities;
   esker::SymmetricArray<std::uint64_t> colours;
-  esker::SymmetricArray<std::uint64_t> waits;   // the first slot of a vertex that may say wait
-  esker::SymmetricArray<std::uint64_t> chosen;  // vertices that took a colour in this round
+  esker::SymmetricArray<std::uint64_t> waits;  // the first slot of a vertex that may say wait
+  graph::EdgePieces<std::uint64_t> chosen;     // by vertices that took a colour in this round: what they say
 };
 
-/// A lane tells its vertex's neighbours a word of the vertex.
-struct Tell {
+/// A lane tells the other ends of its edges the priorities of the vertices that these leave.
+struct TellPriorities {
   using Message = styles::Put<std::uint64_t>;
-  struct State {
-    std::uint64_t edge, end, word;
-  };
+  using State = graph::EdgeWalk::State;
   Arrays arrays;
-  bool colours;  // of the chosen vertices; otherwise every vertex's priority
+  graph::EdgeWalk walk;
 
-  ESKER_HD State start(std::uint64_t id) const {
-    const std::uint64_t v = colours ? arrays.chosen[id] : id;
-    return {arrays.first[v], arrays.first[v + 1], colours ? arrays.colours[v] : arrays.priorities[v]};
+  ESKER_HD State start(std::uint64_t id) const { return walk.begin(id); }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (!state.is_in_row() && !walk.next_row(state)) return false;
+    const graph::Place slot = arrays.slot_of_edge[walk.take(state)];
+    message = {&arrays.slots[slot.index()], slot.pe(), arrays.priorities[state.vertex]};
+    return true;
   }
+};
+
+/// A lane tells neighbours of a vertex, at the ends of a piece of its edges, the colour that it took.
+struct TellColours {
+  using Message = styles::Put<std::uint64_t>;
+  using State = graph::EdgePiece<std::uint64_t>;
+  Arrays arrays;
+
+  ESKER_HD State start(std::uint64_t id) const { return arrays.chosen[id]; }
   ESKER_HD bool next(State& state, Message& message) const {
     if (state.edge == state.end) return false;
     const graph::Place slot = arrays.slot_of_edge[state.edge++];
@@ -73,13 +84,15 @@ struct Tell {
   }
 };
 
-/// A lane turns the priorities in its vertex's slots into what they mean.
+/// A lane turns the priorities in its slots into what they mean to the slots' vertices.
 struct Order {
   Arrays arrays;
+  graph::EdgeWalk walk;  // over slots
   ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = item.global_id();
-    for (std::uint64_t s = arrays.first_slot[v]; s < arrays.first_slot[v + 1]; ++s)
-      arrays.slots[s] = arrays.slots[s] > arrays.priorities[v] ? kWait : kIgnore;
+    for (auto state = walk.begin(item.global_id()); state.is_in_row() || walk.next_row(state);) {
+      std::uint64_t& slot = arrays.slots[walk.take(state)];
+      slot = slot > arrays.priorities[state.vertex] ? kWait : kIgnore;
+    }
   }
 };
 
@@ -98,16 +111,16 @@ struct Choose {
     while (s < end && arrays.slots[s] != kWait) ++s;
     arrays.waits[v] = s;
     if (s < end) {
-      still_waiting[append(kWaiting)] = v;
+      still_waiting[waiting_on()] = v;
     } else {
       arrays.colours[v] = smallest_free(begin, end);
-      arrays.chosen[append(kChosen)] = v;
+      arrays.chosen.add(lengths[kChosen], v, arrays.colours[v]);
     }
   }
 
  private:
-  ESKER_HD std::uint64_t append(Length list) const {
-    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[list]).fetch_add_relaxed(1);
+  ESKER_HD std::uint64_t waiting_on() const {
+    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[kWaiting]).fetch_add_relaxed(1);
   }
   /// Of slots begin to end - 1, 64 colours at a time.
   ESKER_HD std::uint64_t smallest_free(std::uint64_t begin, std::uint64_t end) const {
@@ -132,8 +145,13 @@ class Colouring {
       : rt_{rt}, graph_{graph}, edge_slots_{graph::make_edge_slots(rt, graph)} {
     const auto of_vertices = [&] { return rt.heap().allocate<std::uint64_t>(graph.most_vertices); };
     const auto slots = rt.heap().allocate<std::uint64_t>(edge_slots_.most);
-    arrays_ = {graph.first,   edge_slots_.of_edge, edge_slots_.first, slots,
-               of_vertices(), of_vertices(),       of_vertices(),     of_vertices()};
+    arrays_ = {edge_slots_.of_edge,
+               edge_slots_.first,
+               slots,
+               of_vertices(),
+               of_vertices(),
+               of_vertices(),
+               graph::EdgePieces<std::uint64_t>::allocate(rt, graph)};
     waiting_ = of_vertices();
     still_waiting_ = of_vertices();
     lengths_ = rt.heap().allocate<std::uint64_t>(Choose::kLengths);
@@ -150,14 +168,17 @@ class Colouring {
     write(waiting_, words);
     words.resize(graph_.my_vertices + 1);
     rt_.heap().read(edge_slots_.first, 0, std::span(words));
+    my_slots_ = words.back();
     words.pop_back();
     write(arrays_.waits, words);
   }
 
   /// Returns the rounds it took.
   std::uint64_t run(styles::Superstep& superstep) {
-    superstep.run(graph_.my_vertices, Tell{arrays_, false}, "color-priorities");
-    rt_.launch(graph_.my_vertices, Order{arrays_}, "color-order");
+    const graph::EdgeWalk edges(rt_, graph_.first, graph_.my_vertices, graph_.my_edges);
+    superstep.run(edges.lanes(), TellPriorities{arrays_, edges}, "color-priorities");
+    const graph::EdgeWalk slots(rt_, edge_slots_.first, graph_.my_vertices, my_slots_);
+    rt_.launch(slots.lanes(), Order{arrays_, slots}, "color-order");
     std::uint64_t rounds = 0;
     for (std::uint64_t waiting = graph_.my_vertices;; ++rounds) {
       std::array<std::uint64_t, Choose::kLengths> lengths{};
@@ -169,9 +190,20 @@ class Colouring {
       // Collective: colours reach slots when every PE has looked at its own.
       std::array<std::uint64_t, 1> left{waiting};
       rt_.all_reduce(std::span<std::uint64_t>(left), esker::Reduction::kSum);
+      chosen_last_ = lengths[Choose::kChosen];
       if (left[0] == 0) return rounds + 1;
-      superstep.run(lengths[Choose::kChosen], Tell{arrays_, true}, "color");
+      superstep.run(lengths[Choose::kChosen], TellColours{arrays_}, "color");
     }
+  }
+
+  /// Collective, after run(): a priority and a colour along each edge, but from those who chose last.
+  std::uint64_t puts() const {
+    std::vector<graph::EdgePiece<std::uint64_t>> untold(chosen_last_);
+    rt_.heap().read(arrays_.chosen.pieces, 0, std::span(untold));
+    std::uint64_t edges[1] = {2 * graph_.my_edges};
+    for (const auto& piece : untold) edges[0] -= piece.end - piece.edge;
+    rt_.all_reduce(std::span<std::uint64_t>(edges), esker::Reduction::kSum);
+    return edges[0];
   }
 
   std::vector<std::uint64_t> colours() const {
@@ -188,6 +220,8 @@ class Colouring {
   esker::Runtime& rt_;
   const graph::DistributedGraph& graph_;
   graph::EdgeSlots edge_slots_;
+  std::uint64_t my_slots_ = 0;
+  std::uint64_t chosen_last_ = 0;  // pieces of the last round's list
   Arrays arrays_;
   esker::SymmetricArray<std::uint64_t> waiting_, still_waiting_, lengths_;
 };
@@ -262,7 +296,7 @@ int run(int argc, char** argv) {
   Colouring colouring(rt, graph, o.seed);
   std::uint64_t rounds = 0;
   nlohmann::json more = graph::facts(o.graph, graph);
-  const auto measured = harness::measure(
+  auto measured = harness::measure(
       rt, superstep, o, [&] { colouring.prepare(); }, [&] { rounds = colouring.run(superstep); },
       [&] {
         const graph::SerialGraph whole = graph::load_serially(source, true);
@@ -280,6 +314,7 @@ int run(int argc, char** argv) {
         return count_wrong(rt, graph, whole, found, expected) + (too_many ? 1 : 0);
       });
   more["rounds"] = rounds;
+  measured.accesses = colouring.puts();
   return harness::finish(rt, o, "color", measured, static_cast<double>(graph.all_edges), "edges", more);
 }
 

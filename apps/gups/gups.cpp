@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -22,25 +21,20 @@
 
 #include "../harness/application.hpp"
 #include "../harness/json.hpp"
-#include "../harness/report.hpp"
 #include "../styles/superstep.hpp"
 #include "stream.hpp"
 
 namespace {
 
-struct Options {
+struct Options : harness::Options {
+  Options() { size.clear(); }  // --updates and --table have defaults of their own
+
   std::uint64_t updates = std::uint64_t{1} << 24;  // of all PEs
   std::uint64_t table = std::uint64_t{1} << 22;    // words, on all PEs
   std::string op = "inc";
   std::string election = "auto";
-  std::string style = "gravel";
-  std::string size;
-  std::string json;
-  std::uint64_t seed = 1;
-  std::uint64_t repeats = 1;
   std::uint64_t project = 0;
   bool hpcc = false;
-  bool verify = true;
 };
 
 /// The problem, the same on every PE.
@@ -318,14 +312,6 @@ std::uint64_t take_back(esker::Runtime& rt, const Problem& p, const Options& o,
   return std::accumulate(wrong.begin(), wrong.end(), std::uint64_t{0});
 }
 
-double seconds_of(esker::Runtime& rt, const auto& body) {
-  rt.barrier_all();
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  rt.barrier_all();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 int run_gups(esker::Runtime& rt, const Options& o) {
   const bool projecting = o.project != 0;
   const auto pes = static_cast<std::uint32_t>(projecting ? o.project : rt.n_pes());
@@ -341,43 +327,26 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   }
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 
-  styles::Superstep superstep(rt, styles::style_of(o.style));
-  bool verified = true;
-  harness::Traffic traffic;
-  std::vector<double> seconds;
-  for (std::uint64_t i = 0; i < o.repeats; ++i) {
-    const harness::Traffic before = superstep.traffic();
-    seconds.push_back(seconds_of(rt, [&] {
-      if (superstep.style() == styles::Style::kGravel) {
-        send_all(rt, o, send, problem.updates_a_pe);
-      } else {
-        send_in_style(superstep, o, send, problem.updates_a_pe);
-      }
-    }));
-    traffic = superstep.traffic() - before;
-    if (!o.verify) continue;
-    std::uint64_t wrong[1] = {take_back(rt, problem, o, table, projecting)};
-    rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
-    verified = verified && wrong[0] == 0;
-    if (wrong[0] != 0 && rt.pe() == 0) {
-      std::fputs(fmt::format("esker-gups: {} words of the table are wrong\n", wrong[0]).c_str(), stderr);
-    }
-  }
-  nlohmann::json more{{"op", o.op},
-                      {"election", o.election},
-                      {"table_words", problem.words_a_pe * pes},
-                      {"seed", o.seed},
-                      {"repeats", o.repeats}};
+  styles::Superstep superstep(rt, o.chosen_style());
+  auto measured = harness::measure(
+      rt, superstep, o, [] {},
+      [&] {
+        if (superstep.style() == styles::Style::kGravel) {
+          send_all(rt, o, send, problem.updates_a_pe);
+        } else {
+          send_in_style(superstep, o, send, problem.updates_a_pe);
+        }
+      },
+      [&] { return take_back(rt, problem, o, table, projecting); });
+  nlohmann::json more{{"op", o.op}, {"election", o.election}, {"table_words", problem.words_a_pe * pes}};
   if (projecting) {
     more["projected_pes"] = pes;
     more["projection"] =
         "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
   }
-  const double work = static_cast<double>(problem.updates_a_pe) * (projecting ? 1 : pes);
-  harness::write_report(
-      rt, {"gups", o.style, harness::spread_of(seconds), work, "updates", o.verify, verified, traffic},
-      o.json, more);
-  return verified ? 0 : 1;
+  measured.accesses = problem.updates_a_pe * (projecting ? 1 : pes);
+  const auto work = static_cast<double>(measured.accesses);
+  return harness::finish(rt, o, "gups", measured, work, "updates", more);
 }
 
 /// HPCC RandomAccess: XOR with its polynomial stream, 4 updates an entry, table a power of two.
@@ -403,31 +372,31 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
     }
   };
   const auto pass = [&] { rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc"); };
-  bool verified = true;
+  styles::Superstep superstep(rt, o.chosen_style());
+  std::vector<std::uint64_t> words(words_a_pe);
   std::uint64_t worst = 0;
-  harness::Traffic traffic;
-  std::vector<double> seconds;
-  for (std::uint64_t i = 0; i < o.repeats; ++i) {
-    std::vector<std::uint64_t> words(words_a_pe);
-    std::iota(words.begin(), words.end(), base);
-    rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
-    const harness::Traffic before = harness::sum_over_pes(rt, rt.statistics());
-    seconds.push_back(seconds_of(rt, pass));
-    traffic = harness::sum_over_pes(rt, rt.statistics()) - before;
-    if (!o.verify) continue;
-    seconds_of(rt, pass);  // XOR takes itself back
-    std::uint64_t wrong[1] = {0};
-    rt.heap().read(table, 0, std::span(words));
-    for (std::uint64_t w = 0; w < words_a_pe; ++w) wrong[0] += words[w] != base + w ? 1 : 0;
-    rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
-    worst = std::max(worst, wrong[0]);
-    verified = verified && wrong[0] * 100 <= o.table;
-  }
+  const auto measured = harness::measure(
+      rt, superstep, o,
+      [&] {
+        std::iota(words.begin(), words.end(), base);
+        rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
+      },
+      pass,
+      [&] {
+        pass();  // XOR takes itself back
+        rt.barrier_all();
+        rt.heap().read(table, 0, std::span(words));
+        std::uint64_t mine = 0;
+        for (std::uint64_t w = 0; w < words_a_pe; ++w) mine += words[w] != base + w ? 1 : 0;
+        std::uint64_t wrong[1] = {mine};
+        rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
+        worst = std::max(worst, wrong[0]);
+        return wrong[0] * 100 <= o.table ? std::uint64_t{0} : mine;
+      });
   const nlohmann::json more{
       {"op", "xor"},
       {"election", "auto"},
       {"table_words", o.table},
-      {"repeats", o.repeats},
       {"wrong_entries", worst},
       {"hpcc_rules",
        {{"stream", "a' = 2a over GF(2), x^64 + x^2 + x + 1, from HPCC's start"},
@@ -435,14 +404,10 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
         {"updates_an_entry", 4},
         {"look_ahead", rt.config().pending_messages},
         {"look_ahead_held", rt.config().pending_messages != 0 && rt.config().pending_messages <= 1024},
-        {"wrong_at_most_1_percent", o.verify && verified},
+        {"wrong_at_most_1_percent", o.verify && measured.verified},
         {"table_at_least_half_of_memory", false}}}};
-  harness::write_report(
-      rt,
-      {"gups", "gravel", harness::spread_of(seconds), static_cast<double>(updates_a_pe) * rt.n_pes(),
-       "updates", o.verify, verified, traffic},
-      o.json, more);
-  return verified ? 0 : 1;
+  return harness::finish(rt, o, "gups", measured, static_cast<double>(updates_a_pe) * rt.n_pes(), "updates",
+                         more);
 }
 
 /// --size fills in what was not given.
@@ -456,51 +421,40 @@ void choose_size(Options& o) {
 int run(int argc, char** argv) {
   Options o;
   esker::CommandLine line("esker-gups", "Random updates of a table distributed over the PEs.");
+  o.add_to(line);
   line.add("updates", &o.updates, "updates of all PEs together")
       .add("table", &o.table, "64-bit words of the table, on all PEs together")
       .add("op", &o.op, "what an update does", {"inc", "add", "xor", "put", "am"})
       .add("election", &o.election, "how lanes share a package",
            {"auto", "auto-group", "per-lane", "per-wave", "predicated", "fine-grain"})
-      .add("style", &o.style, "how messages travel", styles::names())
-      .add("size", &o.size, "sets updates and table: seconds, a minute, the thesis's",
-           {"small", "medium", "paper"})
-      .add("seed", &o.seed, "of the stream of updates")
-      .add("repeats", &o.repeats, "timed runs; the median counts")
       .add("hpcc", &o.hpcc,
            "HPCC RandomAccess rules: its stream, XOR, 4 updates an entry, 1024 of look-ahead")
-      .add("project", &o.project, "one-node projection of this many nodes; 0: off")
-      .add("verify", &o.verify, "recompute every counter")
-      .add("json", &o.json, "write one JSON object to this file; - is standard output");
+      .add("project", &o.project, "one-node projection of this many nodes; 0: off");
   esker::Config config = line.parse(argc, argv);
   choose_size(o);
-  const auto usage = [](const std::string& message) {
-    std::fputs(("esker-gups: " + message + "\n").c_str(), stderr);
-    return 2;
-  };
   if (o.updates == 0 || o.table == 0 || o.repeats == 0)
-    return usage("--updates, --table and --repeats are at least 1");
-  if (o.hpcc && !std::has_single_bit(o.table)) return usage("--hpcc: --table must be a power of two");
+    harness::usage("--updates, --table and --repeats are at least 1");
+  if (o.hpcc && !std::has_single_bit(o.table)) harness::usage("--hpcc: --table must be a power of two");
   if (o.style != "gravel" && (o.hpcc || o.project != 0 || o.election != "auto" || o.op == "xor"))
-    return usage("--style " + o.style + " goes with neither --hpcc, --project, --election nor --op xor");
-  styles::configure(config, styles::style_of(o.style));
-  if (o.hpcc && o.project != 0) return usage("--hpcc and --project do not go together");
-  if (o.hpcc && o.election != "auto") return usage("--hpcc runs with --election auto");
-  if (o.project > esker::kMaxPes) return usage("--project: at most 65536 nodes");
+    harness::usage("--style " + o.style + " goes with neither --hpcc, --project, --election nor --op xor");
+  styles::configure(config, o.chosen_style());
+  if (o.hpcc && o.project != 0) harness::usage("--hpcc and --project do not go together");
+  if (o.hpcc && o.election != "auto") harness::usage("--hpcc runs with --election auto");
+  if (o.project > esker::kMaxPes) harness::usage("--project: at most 65536 nodes");
   if (o.hpcc) config.pending_messages = config.pending_messages == 0 ? 1024 : config.pending_messages;
   config.project_pes = static_cast<std::uint32_t>(o.project);
   // Room for the table and no less than the default, whatever the number of PEs turns out to be.
   if (config.heap_bytes == 0 && o.project != 0) config.heap_bytes = 8 * (o.table + o.project) + (1 << 21);
 
   esker::Runtime rt(config);
-  if (o.hpcc && (!std::has_single_bit(rt.n_pes()) || rt.n_pes() > o.table)) {
-    if (rt.pe() == 0)
-      usage(fmt::format("--hpcc: {} PEs do not divide a table of {} words", rt.n_pes(), o.table));
+  const auto refuse = [&rt](const std::string& message) {  // one line, not one a PE
+    if (rt.pe() == 0) std::fputs(("esker-gups: " + message + "\n").c_str(), stderr);
     return 2;
-  }
-  if (o.project != 0 && rt.n_pes() != 1) {
-    if (rt.pe() == 0) usage(fmt::format("--project runs on one PE, not on {}", rt.n_pes()));
-    return 2;
-  }
+  };
+  if (o.hpcc && (!std::has_single_bit(rt.n_pes()) || rt.n_pes() > o.table))
+    return refuse(fmt::format("--hpcc: {} PEs do not divide a table of {} words", rt.n_pes(), o.table));
+  if (o.project != 0 && rt.n_pes() != 1)
+    return refuse(fmt::format("--project runs on one PE, not on {}", rt.n_pes()));
   return o.hpcc ? run_hpcc(rt, o) : run_gups(rt, o);
 }
 

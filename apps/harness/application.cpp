@@ -66,7 +66,7 @@ int finish(const esker::Runtime& rt, const Options& options, const std::string& 
   more["repeats"] = options.repeats;
   write_report(rt,
                {app, options.style, spread_of(measured.seconds), work, work_unit, options.verify,
-                measured.verified, measured.traffic},
+                measured.verified, measured.traffic, measured.accesses},
                options.json, more);
   return measured.verified ? 0 : 1;
 }

@@ -41,6 +41,7 @@ int main_of(const char* program, int argc, char** argv, const std::function<int(
 struct Measured {
   std::vector<double> seconds;  // a repeat
   Traffic traffic;              // of the last repeat
+  std::uint64_t accesses = 0;   // of other PEs' memory and one's own, in that repeat; 0: each is a message
   bool verified = true;         // every repeat
 };
 

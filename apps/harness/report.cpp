@@ -35,8 +35,9 @@ Spread spread_of(std::vector<double> all) {
 void write_report(const esker::Runtime& rt, const Result& r, const std::string& json_file,
                   const nlohmann::json& more) {
   if (rt.pe() != 0) return;
-  const double messages = static_cast<double>(r.traffic.messages_local + r.traffic.messages_remote);
-  const double remote = messages == 0 ? 0 : static_cast<double>(r.traffic.messages_remote) / messages;
+  const std::uint64_t messages = r.traffic.messages_local + r.traffic.messages_remote;
+  const auto accesses = static_cast<double>(std::max(messages, r.accesses));
+  const double remote = accesses == 0 ? 0 : static_cast<double>(r.traffic.messages_remote) / accesses;
   const double buffer = r.traffic.buffers_sent == 0 ? 0
                                                     : static_cast<double>(r.traffic.bytes_sent) /
                                                           static_cast<double>(r.traffic.buffers_sent);

@@ -38,6 +38,9 @@ struct Result {
   bool verification_on;
   bool verified;
   Traffic traffic;
+  /// What lanes have asked for, of their own PE too. There a put is a store, and no message: what is remote
+  /// is remote of all accesses (thesis, Table 5-4). 0: each is a message.
+  std::uint64_t accesses;
 };
 
 /// On PE 0: one line for people, unless the JSON goes to standard output, and the object with `more` added

@@ -2,14 +2,16 @@
 //
 // Invariant. The counter of vertex v is word v / n_pes of PE v % n_pes. PE p has part p of the stream of
 // edges, sorted by the vertex that they leave: list k is targets[first[k]] up to targets[first[k + 1]], and
-// only vertices that have edges there have a list. A lane walks one list; a few are long. Any PE can read any
-// part again: it counts those edges that lead to vertices that it owns.
+// only vertices that have edges there have a list. A lane walks one list; a few are long. With --split edges
+// each lane has as many edges as any other. Any PE can read any part again: it counts those edges that lead
+// to vertices that it owns.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include <esker/esker.hpp>
 
+#include "../graph/edge_walk.hpp"
 #include "../harness/application.hpp"
 #include "../inputs/graph/graph_file.hpp"
 #include "../inputs/graph/random_graphs.hpp"
@@ -22,6 +24,7 @@ struct Options : harness::Options {
   std::uint64_t scale = 0;  // 0: as --size says
   std::uint64_t degree = inputs::kGapDegree;
   std::string input;
+  std::string split = "lists";
   std::string election = "auto";
 };
 
@@ -84,15 +87,24 @@ Lists lists_of(const Graph& graph, inputs::Part part) {
   return lists;
 }
 
-/// A lane counts its list's targets.
+/// A lane counts some of the targets.
 struct CountTargets {
   using Message = styles::Inc<std::uint64_t>;
   struct State {
     std::uint64_t next, end;
   };
-  esker::SymmetricArray<std::uint64_t> first, targets;
+  esker::SymmetricArray<std::uint64_t> targets;
   esker::SymmetricArray<std::uint64_t> counters;
   std::uint32_t pes;
+
+  ESKER_HD Message message_to(std::uint64_t target) const {
+    return {&counters[target / pes], static_cast<std::uint32_t>(target % pes)};
+  }
+};
+
+/// --split lists: those of its list.
+struct CountLists : CountTargets {
+  esker::SymmetricArray<std::uint64_t> first;
 
   ESKER_HD State start(std::uint64_t id) const { return {first[id], first[id + 1]}; }
   ESKER_HD std::uint32_t messages(const State& state) const {
@@ -100,8 +112,24 @@ struct CountTargets {
   }
   ESKER_HD bool next(State& state, Message& message) const {
     if (state.next == state.end) return false;
-    const std::uint64_t vertex = targets[state.next++];
-    message = {&counters[vertex / pes], static_cast<std::uint32_t>(vertex % pes)};
+    message = message_to(targets[state.next++]);
+    return true;
+  }
+};
+
+/// --split edges: as many as any other lane.
+struct CountEdges : CountTargets {
+  graph::EdgeSplit split;
+
+  ESKER_HD State start(std::uint64_t id) const { return {split.begin(id), split.end(id)}; }
+  ESKER_HD std::uint32_t messages(const State& state) const {
+    if (state.next >= state.end) return 0;
+    return static_cast<std::uint32_t>((state.end - state.next + split.stride - 1) / split.stride);
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.next >= state.end) return false;
+    message = message_to(targets[state.next]);
+    state.next += split.stride;
     return true;
   }
 };
@@ -131,6 +159,9 @@ int run(int argc, char** argv) {
       .add("scale", &o.scale, "it has 2^scale vertices; 0: as --size says")
       .add("degree", &o.degree, "and so many edges a vertex")
       .add("input", &o.input, "edges of this file instead: .mtx, .el, .wel, .sg, .wsg")
+      .add("split", &o.split,
+           "what a lane takes: the edges that leave a vertex, as the thesis; or so many edges",
+           {"lists", "edges"})
       .add("election", &o.election, "how lanes share a package", styles::elections());
   esker::Config config = line.parse(argc, argv);
   if (o.scale == 0) o.scale = o.size == "small" ? 14 : o.size == "medium" ? 20 : 23;
@@ -150,14 +181,22 @@ int run(int argc, char** argv) {
   const auto counters = rt.heap().allocate<std::uint64_t>(words);
   const auto first = share(rt, lists.first);
   const auto targets = share(rt, lists.targets);
-  const CountTargets count{first, targets, counters, rt.n_pes()};
+  const CountTargets count{targets, counters, rt.n_pes()};
+  const auto split = graph::EdgeSplit::of(rt, lists.targets.size());
   const auto measured = harness::measure(
       rt, superstep, o,
       [&] {
         const std::vector<std::uint64_t> zeros(words);
         rt.heap().write(counters, 0, std::span<const std::uint64_t>(zeros));
       },
-      [&] { styles::run_elected(rt, superstep, o.election, lists.size(), count, "in-degree"); },
+      [&] {
+        if (o.split == "edges") {
+          styles::run_elected(rt, superstep, o.election, split.lanes(), CountEdges{count, split},
+                              "in-degree");
+        } else {
+          styles::run_elected(rt, superstep, o.election, lists.size(), CountLists{count, first}, "in-degree");
+        }
+      },
       [&] {
         const auto expected = expected_counts(graph, words, rt.n_pes(), rt.pe());
         const auto counted = rt.heap().read(counters);
@@ -169,6 +208,7 @@ int run(int argc, char** argv) {
                          {{"graph", o.input.empty() ? o.graph : o.input},
                           {"vertices", total.vertices},
                           {"longest_list", longest[0]},
+                          {"split", o.split},
                           {"election", o.election}});
 }
 

@@ -4,7 +4,6 @@
 // Invariant. A k-mer is counted in the slot that its scrambled word names (places.hpp), by the PE that owns
 // it. Reads belong to PEs in parts; what is counted and which contigs there are is a function of all reads
 // alone, whatever the number of PEs, so each PE can recompute it: it checks what it owns.
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -65,16 +64,6 @@ mer::Reads input_of(const Options& o) {
                                                       .coverage = o.coverage,
                                                       .error_rate = o.error_rate}));
 }
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// Collective.
 std::uint64_t over_pes(esker::Runtime& rt, std::uint64_t mine, esker::Reduction reduction) {
@@ -217,7 +206,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
   const auto k = static_cast<unsigned>(o.k);
   const mer::Reads reads = input_of(o);
 
-  const Stopwatch reading;
+  const harness::Stopwatch reading;
   mer::ReadText text = mer::read_text<Word>(reads, {rt.pe(), rt.n_pes()}, k, o.least_quality());
   rt.all_reduce(text.distinct.registers(), esker::Reduction::kMax);
   const auto letters =
@@ -267,7 +256,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
                       {"kmers_unique", sum(rt, unique)}};
   if (o.traverse) {
     rt.barrier_all();
-    const Stopwatch traversing;
+    const harness::Stopwatch traversing;
     mer::Contigs<Word> graph(rt, table, o.threshold(), k);
     const std::vector<mer::Contig> contigs = graph.find();
     rt.barrier_all();

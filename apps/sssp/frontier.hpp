@@ -13,6 +13,9 @@
 #include <esker/device/atomic.hpp>
 #include <esker/esker.hpp>
 
+#include "../graph/distributed_graph.hpp"
+#include "../graph/edge_pieces.hpp"
+
 namespace sssp {
 
 inline constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -25,11 +28,9 @@ struct Vertex {
   std::uint64_t lists;
 };
 
-/// A vertex to relax, with the distance it had when it was taken: later ones belong to the next round.
-struct Taken {
-  std::uint64_t vertex;
-  double distance;
-};
+/// Edges of vertices to relax, with the distances these had when they were taken: later ones belong to the
+/// next round.
+using Taken = graph::EdgePieces<double>;
 
 /// The lists as lanes and handlers see them. A list's length is an atomic word, so that handlers on several
 /// granules append at once; each vertex is in a list once.
@@ -37,11 +38,14 @@ struct Lists {
   enum Name : std::uint64_t { kFallen, kTaken, kHeld, kHeldNext, kLists };
   esker::SymmetricArray<Vertex> vertices;
   esker::SymmetricArray<std::uint64_t> fallen;
-  esker::SymmetricArray<Taken> taken;
+  Taken taken;
   esker::SymmetricArray<std::uint64_t> lengths;  // kLists of them
 
   ESKER_HD std::uint64_t next(Name list) const {
     return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[list]).fetch_add_relaxed(1);
+  }
+  ESKER_HD void take(std::uint64_t vertex, double distance) const {
+    taken.add(lengths[kTaken], vertex, distance);
   }
   /// The vertex's distance becomes `candidate` if that is less. One lane or handler a vertex.
   ESKER_HD void lower(Vertex& vertex, double candidate) const {
@@ -63,7 +67,7 @@ struct TakeFallen {
     Vertex& vertex = lists.vertices[v];
     vertex.lists &= ~Vertex::kFallen;
     if (vertex.distance < threshold) {
-      lists.taken[lists.next(Lists::kTaken)] = {v, vertex.distance};
+      lists.take(v, vertex.distance);
     } else if ((vertex.lists & Vertex::kHeld) == 0) {
       vertex.lists |= Vertex::kHeld;
       held[lists.next(Lists::kHeld)] = v;
@@ -84,7 +88,7 @@ struct TakeHeld {
       return;
     }
     vertex.lists &= ~Vertex::kHeld;
-    if (vertex.distance >= last) lists.taken[lists.next(Lists::kTaken)] = {v, vertex.distance};
+    if (vertex.distance >= last) lists.take(v, vertex.distance);
   }
 };
 
@@ -108,13 +112,14 @@ struct LeastHeld {
 ///           whoever finds a shorter way to a vertex calls lists().lower().
 class Frontier {
  public:
-  Frontier(esker::Runtime& rt, std::uint64_t most_vertices, double delta)
+  Frontier(esker::Runtime& rt, const graph::DistributedGraph& graph, double delta)
       : rt_{rt},
         delta_{delta},
-        lists_{rt.heap().allocate<Vertex>(most_vertices), rt.heap().allocate<std::uint64_t>(most_vertices),
-               rt.heap().allocate<Taken>(most_vertices), rt.heap().allocate<std::uint64_t>(Lists::kLists)},
-        held_{rt.heap().allocate<std::uint64_t>(most_vertices)},
-        held_next_{rt.heap().allocate<std::uint64_t>(most_vertices)},
+        lists_{rt.heap().allocate<Vertex>(graph.most_vertices),
+               rt.heap().allocate<std::uint64_t>(graph.most_vertices), Taken::allocate(rt, graph),
+               rt.heap().allocate<std::uint64_t>(Lists::kLists)},
+        held_{rt.heap().allocate<std::uint64_t>(graph.most_vertices)},
+        held_next_{rt.heap().allocate<std::uint64_t>(graph.most_vertices)},
         least_{rt.heap().allocate<double>(1)} {}
 
   const Lists& lists() const { return lists_; }

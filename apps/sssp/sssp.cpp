@@ -46,19 +46,18 @@ struct Lower {
   }
 };
 
-/// A lane offers one taken vertex's neighbours a way through it.
+/// A lane offers neighbours of one taken vertex, at the ends of a piece of its edges, a way through it.
 struct Offer {
   struct State {
     std::uint64_t edge, end;
     double distance;
   };
-  esker::SymmetricArray<std::uint64_t> first;
   esker::SymmetricArray<graph::Edge> edges;
-  esker::SymmetricArray<sssp::Taken> taken;
+  sssp::Taken taken;
 
   ESKER_HD State start(std::uint64_t id) const {
-    const sssp::Taken& mine = taken[id];
-    return {first[mine.vertex], first[mine.vertex + 1], mine.distance};
+    const sssp::Taken::Piece& mine = taken[id];
+    return {mine.edge, mine.end, mine.word};
   }
 };
 
@@ -108,7 +107,7 @@ struct LowerFromSlots {
 class ShortestPaths {
  public:
   ShortestPaths(esker::Runtime& rt, const graph::DistributedGraph& graph, const Options& o)
-      : rt_{rt}, graph_{graph}, frontier_{rt, graph.most_vertices, o.delta} {
+      : rt_{rt}, graph_{graph}, frontier_{rt, graph, o.delta} {
     if (o.relax == "put") {
       edge_slots_ = graph::make_edge_slots(rt, graph);
       slots_ = rt.heap().allocate<double>(edge_slots_->most);
@@ -128,7 +127,7 @@ class ShortestPaths {
   /// Returns the rounds it took.
   std::uint64_t run(styles::Superstep& superstep) {
     const sssp::Lists& lists = frontier_.lists();
-    const Offer offer{graph_.first, graph_.edges, lists.taken};
+    const Offer offer{graph_.edges, lists.taken};
     std::uint64_t rounds = 0;
     for (; frontier_.take(); ++rounds) {
       if (edge_slots_) {

@@ -34,6 +34,10 @@ def run(options, style, folder):
     require(report["work"] > 0 and report["seconds"] > 0 and report["rate_per_s"] > 0, "no work, or no time")
     if options.pes == 1:
         require(report["messages_remote"] == 0, "remote messages on one PE")
+    if report["app"] == "pagerank":  # a put along each edge, whether or not it is a message
+        require(abs(report["remote_fraction"] - report["cut_fraction"]) < 1e-9,
+                f"{report['remote_fraction']} of the accesses are remote, of the edges {report['cut_fraction']}")
+    require(0 <= report["remote_fraction"] <= 1, f"{report['remote_fraction']} of the accesses are remote")
     return report
 
 

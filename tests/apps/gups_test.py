@@ -94,6 +94,7 @@ def check_report(report, pes, arguments):
     if puts_at_home:  # a put to the PE itself is a store and no message
         require(local == 0, f"{local} of the puts to this PE are messages")
         require(abs(remote / work - (pes - 1) / pes) < 0.02, f"{remote} of {work} puts are remote")
+        require(abs(report["remote_fraction"] - remote / work) < 1e-9, "remote_fraction is not of all puts")
     else:
         require(local + remote == work, f"{local} + {remote} messages for {work} updates")
         require(abs(report["remote_fraction"] - remote / work) < 1e-9, "remote_fraction is another one")

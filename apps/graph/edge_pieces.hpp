@@ -1,0 +1,54 @@
+// A list of some vertices' edges for lanes to walk, a hub's in several parts.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/atomic.hpp>
+#include <esker/esker.hpp>
+
+#include "distributed_graph.hpp"
+
+namespace graph {
+
+/// Edges of one vertex, and what is to be said along them.
+template <class Word>
+struct EdgePiece {
+  std::uint64_t edge, end;
+  Word word;
+};
+
+/// Where an EdgeWalk has all edges, this has those of vertices that lanes have chosen. A prefix sum over
+/// their degrees would divide them evenly; that no lane has more than a few is what matters.
+///
+/// Contract. In one kernel each vertex is added once at most, so there is always room.
+template <class Word>
+struct EdgePieces {
+  using Piece = EdgePiece<Word>;
+  static constexpr std::uint64_t kDeviceEdges = 32;                    // of a piece, at most
+  static constexpr std::uint64_t kHostEdges = std::uint64_t{1} << 40;  // all: few lanes run at once
+
+  esker::SymmetricArray<Piece> pieces;
+  esker::SymmetricArray<std::uint64_t> first;  // the graph's
+  std::uint64_t most_edges;
+
+  /// Collective.
+  static EdgePieces allocate(esker::Runtime& rt, const DistributedGraph& graph) {
+    const std::uint64_t most_edges = rt.runs_on_device() ? kDeviceEdges : kHostEdges;
+    return {rt.heap().allocate<Piece>(graph.most_vertices + graph.edges.size() / most_edges), graph.first,
+            most_edges};
+  }
+
+  /// Adds the edges of a vertex, if it has some, at the list's end; lanes and handlers at once.
+  ESKER_HD void add(std::uint64_t& length, std::uint64_t vertex, const Word& word) const {
+    const std::uint64_t begin = first[vertex], end = first[vertex + 1];
+    if (begin == end) return;
+    const std::uint64_t count = (end - begin - 1) / most_edges + 1;
+    auto at = reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(length).fetch_add_relaxed(count);
+    for (std::uint64_t edge = begin; edge < end; edge += most_edges) {
+      pieces[at++] = {edge, end - edge < most_edges ? end : edge + most_edges, word};
+    }
+  }
+  ESKER_HD const Piece& operator[](std::uint64_t i) const { return pieces[i]; }
+};
+
+}  // namespace graph

@@ -1,0 +1,99 @@
+// Lanes with equally many edges each, however many a vertex has: a hub's edges belong to many lanes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+#include <esker/esker.hpp>
+
+namespace graph {
+
+/// Which elements of an array each lane takes.
+///
+/// Encoding. `stride` lanes share a block of stride * per_lane elements; lane i of them takes every
+/// stride-th, from the block's element i on. On a GPU a wave's lanes so read neighbouring elements together,
+/// where a lane with a run of its own would read a line of memory for each. On the CPU a lane has a run.
+struct EdgeSplit {
+  static constexpr std::uint64_t kDeviceStride = 32;  // a wave, or half of one
+  static constexpr std::uint64_t kLeastEdges = 16;   // of a lane, for which it searches its first vertex once
+  static constexpr std::uint64_t kMostEdges = 1024;  // on the CPU
+  static constexpr std::uint64_t kHostLanes = 1024;  // for each of its threads, before lanes have more edges
+
+  std::uint64_t edges = 0;
+  std::uint64_t stride = 1;
+  std::uint64_t per_lane = 1;
+
+  /// For this PE's launches.
+  static EdgeSplit of(const esker::Runtime& rt, std::uint64_t edges) {
+    if (rt.runs_on_device()) return {edges, kDeviceStride, kLeastEdges};
+    const std::uint64_t lanes = kHostLanes * std::max(1u, std::thread::hardware_concurrency());
+    return {edges, 1, std::clamp(edges / lanes, kLeastEdges, kMostEdges)};
+  }
+
+  std::uint64_t lanes() const {
+    const std::uint64_t block = stride * per_lane;
+    return (edges + block - 1) / block * stride;
+  }
+  /// Of lane `id`; end(id) is the block's. There is nothing for a lane whose begin is not below its end.
+  ESKER_HD std::uint64_t begin(std::uint64_t id) const {
+    return id / stride * (stride * per_lane) + id % stride;
+  }
+  ESKER_HD std::uint64_t end(std::uint64_t id) const {
+    const std::uint64_t block_end = (id / stride + 1) * (stride * per_lane);
+    return block_end < edges ? block_end : edges;
+  }
+};
+
+/// The last of `rows` rows that begins at element `at` or before; with elements, since of rows that begin
+/// together all but the last are empty. Requires first[from] <= at < first[rows]. Costs twice the logarithm
+/// of the distance from row `from`.
+ESKER_HD inline std::uint64_t row_of(esker::SymmetricArray<std::uint64_t> first, std::uint64_t rows,
+                                     std::uint64_t from, std::uint64_t at) {
+  std::uint64_t step = 1;
+  for (; from + step < rows && first[from + step] <= at; step *= 2) from += step;
+  for (step /= 2; step > 0; step /= 2) {
+    if (from + step < rows && first[from + step] <= at) from += step;
+  }
+  return from;
+}
+
+/// A lane's walk over its edges that knows the vertex of each.
+///
+/// Contract. begin(id), and then, where is_in_row() is false, next_row(), which finds the vertex of the next
+/// edge or returns false at the walk's end; take() is that edge.
+struct EdgeWalk {
+  struct State {
+    std::uint64_t edge, end;  // the next; of the lane's
+    std::uint64_t row_end;    // of the vertex's that are the lane's
+    std::uint64_t vertex;
+    ESKER_HD bool is_in_row() const { return edge < row_end; }
+  };
+  esker::SymmetricArray<std::uint64_t> first;  // edges of vertex v are first[v] to first[v + 1] - 1
+  std::uint64_t vertices;
+  EdgeSplit split;
+
+  /// All edges of this PE's first `vertices` vertices, `edges` in number.
+  EdgeWalk(const esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first_edges, std::uint64_t n,
+           std::uint64_t edges)
+      : first{first_edges}, vertices{n}, split{EdgeSplit::of(rt, edges)} {}
+
+  std::uint64_t lanes() const { return split.lanes(); }
+  ESKER_HD State begin(std::uint64_t id) const { return {split.begin(id), split.end(id), 0, 0}; }
+  ESKER_HD bool next_row(State& state) const {
+    if (state.edge >= state.end) return false;
+    // Past the row that has ended, which most often is the row's neighbour.
+    state.vertex = row_of(first, vertices, state.vertex + (state.row_end > 0 ? 1 : 0), state.edge);
+    const std::uint64_t row_end = first[state.vertex + 1];
+    state.row_end = row_end < state.end ? row_end : state.end;
+    return true;
+  }
+  ESKER_HD std::uint64_t take(State& state) const {
+    const std::uint64_t edge = state.edge;
+    state.edge += split.stride;
+    return edge;
+  }
+  ESKER_HD std::uint64_t degree(std::uint64_t v) const { return first[v + 1] - first[v]; }
+};
+
+}  // namespace graph

@@ -1,0 +1,112 @@
+// Walks and pieces have each edge once, with its vertex, however edges are divided among lanes.
+#include <esker/apps/graph/edge_pieces.hpp>
+#include <esker/apps/graph/edge_walk.hpp>
+
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "../../runtime/pes.hpp"
+
+namespace graph::testing {
+namespace {
+
+using esker::SymmetricArray;
+
+/// Rows of these lengths.
+std::vector<std::uint64_t> firsts_of(const std::vector<std::uint64_t>& degrees) {
+  std::vector<std::uint64_t> first{0};
+  for (const std::uint64_t degree : degrees) first.push_back(first.back() + degree);
+  return first;
+}
+
+/// A hub first, in the middle and last, and empty rows at all ends, one row and many.
+std::vector<std::vector<std::uint64_t>> shapes() {
+  std::vector<std::uint64_t> many(1000, 0);
+  for (std::uint64_t v = 0; v < many.size(); v += 7) many[v] = v % 13;
+  many[500] = 700;
+  return {{5}, {0, 0, 300, 0}, {1000, 1, 1, 0, 1}, {0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 400}, many};
+}
+
+TEST(EdgeWalk, FindsTheRowOfEachElementFromEachRowBefore) {
+  for (const auto& degrees : shapes()) {
+    auto first = firsts_of(degrees);
+    const SymmetricArray<std::uint64_t> array(first.data(), first.size());
+    for (std::uint64_t v = 0; v < degrees.size(); ++v) {
+      for (std::uint64_t e = first[v]; e < first[v + 1]; ++e) {
+        for (std::uint64_t from = 0; from <= v; from += 1 + from / 3)
+          ASSERT_EQ(row_of(array, degrees.size(), from, e), v) << "element " << e << " from row " << from;
+      }
+    }
+  }
+}
+
+TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
+  const auto config = esker::testing::tiny_config();
+  const esker::Runtime rt(config);
+  for (const auto& degrees : shapes()) {
+    auto first = firsts_of(degrees);
+    const std::uint64_t edges = first.back();
+    EdgeWalk walk(rt, {first.data(), first.size()}, degrees.size(), edges);
+    for (const EdgeSplit split : {walk.split, EdgeSplit{edges, 1, 1}, EdgeSplit{edges, 1, 1024},
+                                  EdgeSplit{edges, 32, 16}, EdgeSplit{edges, 3, 5}}) {
+      walk.split = split;
+      std::vector<std::uint64_t> taken(edges);
+      std::uint64_t most = 0;
+      for (std::uint64_t id = 0; id < walk.lanes(); ++id) {
+        std::uint64_t mine = 0;
+        for (auto state = walk.begin(id); state.is_in_row() || walk.next_row(state); ++mine) {
+          const std::uint64_t v = state.vertex;
+          const std::uint64_t e = walk.take(state);
+          ASSERT_LT(e, edges);
+          ASSERT_TRUE(first[v] <= e && e < first[v + 1]) << "edge " << e << ", vertex " << v;
+          ++taken[e];
+        }
+        most = std::max(most, mine);
+      }
+      ASSERT_LE(most, split.per_lane);
+      for (std::uint64_t e = 0; e < edges; ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
+    }
+  }
+}
+
+TEST(EdgeWalk, HasNoLanesWithoutEdges) {
+  std::vector<std::uint64_t> first{0, 0, 0};
+  const esker::Runtime rt(esker::testing::tiny_config());
+  EXPECT_EQ(EdgeWalk(rt, {first.data(), first.size()}, 2, 0).lanes(), 0u);
+}
+
+TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
+  for (const auto& degrees : shapes()) {
+    auto first = firsts_of(degrees);
+    for (const std::uint64_t most_edges : {1, 3, 32, 100000}) {
+      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / most_edges);
+      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, most_edges};
+      alignas(8) std::uint64_t length = 0;
+      std::uint64_t expected = 0;
+      for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
+        if (v % 3 == 1) continue;
+        pieces.add(length, v, static_cast<int>(v));
+        expected += degrees[v];
+      }
+      ASSERT_LE(length, room.size());
+      std::vector<bool> seen(first.back());
+      std::uint64_t edges = 0;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        const auto& piece = pieces[i];
+        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= most_edges);
+        const auto v = static_cast<std::uint64_t>(piece.word);
+        ASSERT_TRUE(first[v] <= piece.edge && piece.end <= first[v + 1]) << "vertex " << v;
+        for (std::uint64_t e = piece.edge; e < piece.end; ++e, ++edges) {
+          ASSERT_FALSE(seen[e]) << "edge " << e;
+          seen[e] = true;
+        }
+      }
+      EXPECT_EQ(edges, expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graph::testing
