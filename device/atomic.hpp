@@ -7,6 +7,7 @@
 
 #if defined(ESKER_ON_CUDA)
 #include <cuda/atomic>
+#include <type_traits>
 #elif defined(ESKER_ON_CPU)
 #include <atomic>
 #endif
@@ -14,19 +15,113 @@
 namespace esker {
 
 /// Who takes part. On the CPU all three are the same; on a device a narrower scope is cheaper and
-/// orders less.
+/// orders less. A group's words stand in scratchpad.
 enum class Scope { kGroup, kDevice, kSystem };
 
 namespace detail {
 
 #if defined(ESKER_ON_CUDA)
 
-template <Scope S>
-inline constexpr cuda::thread_scope kCudaScope = S == Scope::kGroup    ? cuda::thread_scope_block
-                                                 : S == Scope::kDevice ? cuda::thread_scope_device
-                                                                       : cuda::thread_scope_system;
+/// A word in scratchpad, by the instructions for scratchpad: cuda::atomic_ref has those for any address,
+/// which take longer, and of which nothing says that they keep their order among scratchpad's own
+/// (GroupLane::scratch_fence()).
+template <class T>
+class ScratchRef {
+ public:
+  __device__ explicit ScratchRef(T& value) : at_{static_cast<unsigned>(__cvta_generic_to_shared(&value))} {}
+
+  __device__ T load(cuda::memory_order order) const {
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      if (order == cuda::memory_order_relaxed) {
+        asm volatile("ld.relaxed.cta.shared.b64 %0, [%1];" : "=l"(value) : "r"(at_) : "memory");
+      } else {
+        asm volatile("ld.acquire.cta.shared.b64 %0, [%1];" : "=l"(value) : "r"(at_) : "memory");
+      }
+    } else if (order == cuda::memory_order_relaxed) {
+      asm volatile("ld.relaxed.cta.shared.b32 %0, [%1];" : "=r"(value) : "r"(at_) : "memory");
+    } else {
+      asm volatile("ld.acquire.cta.shared.b32 %0, [%1];" : "=r"(value) : "r"(at_) : "memory");
+    }
+    return value;
+  }
+  __device__ void store(T value, cuda::memory_order order) const {
+    if constexpr (sizeof(T) == 8) {
+      if (order == cuda::memory_order_relaxed) {
+        asm volatile("st.relaxed.cta.shared.b64 [%0], %1;" ::"r"(at_), "l"(value) : "memory");
+      } else {
+        asm volatile("st.release.cta.shared.b64 [%0], %1;" ::"r"(at_), "l"(value) : "memory");
+      }
+    } else if (order == cuda::memory_order_relaxed) {
+      asm volatile("st.relaxed.cta.shared.b32 [%0], %1;" ::"r"(at_), "r"(value) : "memory");
+    } else {
+      asm volatile("st.release.cta.shared.b32 [%0], %1;" ::"r"(at_), "r"(value) : "memory");
+    }
+  }
+  __device__ T fetch_add(T delta, cuda::memory_order order) const {
+    T before;
+    if constexpr (sizeof(T) == 8) {
+      if (order == cuda::memory_order_relaxed) {
+        asm volatile("atom.relaxed.cta.shared.add.u64 %0, [%1], %2;"
+                     : "=l"(before)
+                     : "r"(at_), "l"(delta)
+                     : "memory");
+      } else {
+        asm volatile("atom.acq_rel.cta.shared.add.u64 %0, [%1], %2;"
+                     : "=l"(before)
+                     : "r"(at_), "l"(delta)
+                     : "memory");
+      }
+    } else if (order == cuda::memory_order_relaxed) {
+      asm volatile("atom.relaxed.cta.shared.add.u32 %0, [%1], %2;"
+                   : "=r"(before)
+                   : "r"(at_), "r"(delta)
+                   : "memory");
+    } else {
+      asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
+                   : "=r"(before)
+                   : "r"(at_), "r"(delta)
+                   : "memory");
+    }
+    return before;
+  }
+  __device__ bool compare_exchange_strong(T& expected, T desired, cuda::memory_order order) const {
+    T found;
+    if constexpr (sizeof(T) == 8) {
+      if (order == cuda::memory_order_relaxed) {
+        asm volatile("atom.relaxed.cta.shared.cas.b64 %0, [%1], %2, %3;"
+                     : "=l"(found)
+                     : "r"(at_), "l"(expected), "l"(desired)
+                     : "memory");
+      } else {
+        asm volatile("atom.acq_rel.cta.shared.cas.b64 %0, [%1], %2, %3;"
+                     : "=l"(found)
+                     : "r"(at_), "l"(expected), "l"(desired)
+                     : "memory");
+      }
+    } else if (order == cuda::memory_order_relaxed) {
+      asm volatile("atom.relaxed.cta.shared.cas.b32 %0, [%1], %2, %3;"
+                   : "=r"(found)
+                   : "r"(at_), "r"(expected), "r"(desired)
+                   : "memory");
+    } else {
+      asm volatile("atom.acq_rel.cta.shared.cas.b32 %0, [%1], %2, %3;"
+                   : "=r"(found)
+                   : "r"(at_), "r"(expected), "r"(desired)
+                   : "memory");
+    }
+    const bool is_done = found == expected;
+    expected = found;
+    return is_done;
+  }
+
+ private:
+  unsigned at_;
+};
 template <class T, Scope S>
-using AtomicRef = cuda::atomic_ref<T, kCudaScope<S>>;
+using AtomicRef = std::conditional_t<
+    S == Scope::kGroup, ScratchRef<T>,
+    cuda::atomic_ref<T, S == Scope::kDevice ? cuda::thread_scope_device : cuda::thread_scope_system>>;
 inline constexpr auto kRelaxed = cuda::memory_order_relaxed;
 inline constexpr auto kAcquire = cuda::memory_order_acquire;
 inline constexpr auto kRelease = cuda::memory_order_release;

@@ -37,6 +37,9 @@ struct Hardware {
     return at;
   }
   __device__ static void group_sync() { __syncthreads(); }
+  /// A processor carries out a wave's accesses to scratchpad in the order in which they are issued, so it is
+  /// the compiler alone that must be kept from changing it.
+  __device__ static void scratch_fence() { asm volatile("" ::: "memory"); }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popc(mask)); }
   __device__ static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(__ffs(mask) - 1); }
   __device__ static std::uint32_t highest(Mask mask) { return static_cast<std::uint32_t>(31 - __clz(mask)); }

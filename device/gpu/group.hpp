@@ -244,6 +244,11 @@ class BasicGroupLane : public Lane {
     return *reinterpret_cast<T*>(memory);
   }
 
+  /// What this lane has done in scratchpad happens before what it does there next, for lanes of its group. Of
+  /// other memory it says nothing: a fence, or a release, waits until all updates that are under way have
+  /// arrived, which takes as long as memory takes.
+  __device__ static void scratch_fence() { Hardware::scratch_fence(); }
+
   template <class Ready>
   __device__ void await(const char*, Ready ready) const {
     while (!ready()) yield();

@@ -201,29 +201,81 @@ ESKER_HD std::uint32_t kind_of(const OneHandler<Call>& handler) {
   return handler.index + 1;
 }
 
-/// Calls the handler for each message, alone with respect to the granule of its target.
-template <class Call>
-ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
-                           const Position& mine) {
-  for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
-    const std::uint64_t offset = m.offset(i);
-    if (!m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) &&
-        !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
-      continue;
-    std::uint64_t arguments[Call::kWords];
-    for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, i);
-    DeviceAtomic<std::uint32_t>& lock =
-        share.granule_locks[offset / HandlerContext::kGranuleBytes % kGranuleLocks];
-    HandlerContext context(share, m.source, m.command.handler);
-    // Taking, calling and giving back in one step of the loop: a lane of the same wave may hold the lock.
-    for (bool called = false; !called;) {
-      std::uint32_t free = 0;
-      if (lock.compare_exchange_acquire(free, 1)) {
-        handler.call(context, share.heap.base + offset, arguments);
-        lock.store_release(0);
-        called = true;
-      }
+/// Messages of a package as lists: all of a granule's are on one. In scratchpad, for each wave of a pass.
+struct GranuleLists {
+  static constexpr std::uint32_t kMessages = 256;  // at a time
+  static constexpr std::uint32_t kLists = 64;
+  static constexpr std::uint32_t kEnd = 0xffff;
+  GroupAtomic<std::uint32_t> heads[kLists];
+  std::uint16_t next[kMessages];
+
+  ESKER_HD void push(std::uint32_t list, std::uint32_t message) {
+    std::uint32_t head = heads[list].load_relaxed();
+    while (!heads[list].compare_exchange_relaxed(head, message)) {
     }
+    next[message] = static_cast<std::uint16_t>(head);
+  }
+};
+struct PassLists {
+  GranuleLists of_wave[kPassLanes / 32];
+};
+
+/// Calls the handler for each message of a list, alone with respect to the granule of its target.
+template <class Call>
+ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<Call>& handler,
+                                    const Messages& m, std::uint32_t first, const GranuleLists& lists,
+                                    std::uint32_t list) {
+  const auto lock_of = [&](std::uint32_t i) {
+    return &share.granule_locks[m.offset(first + i) / HandlerContext::kGranuleBytes % kGranuleLocks];
+  };
+  HandlerContext context(share, m.source, m.command.handler);
+  DeviceAtomic<std::uint32_t>* held = nullptr;
+  // One try or one call a step: lanes of the same wave may hold what this one wants.
+  for (std::uint32_t i = lists.heads[list].load_relaxed(); i != GranuleLists::kEnd;) {
+    if (held == nullptr) {
+      DeviceAtomic<std::uint32_t>* const lock = lock_of(i);
+      std::uint32_t free = 0;
+      if (lock->load_relaxed() == 0 && lock->compare_exchange_acquire(free, 1)) held = lock;
+    }
+    if (held != nullptr) {
+      std::uint64_t arguments[Call::kWords];
+      for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, first + i);
+      handler.call(context, share.heap.base + m.offset(first + i), arguments);
+      i = lists.next[i];
+      if (i == GranuleLists::kEnd || lock_of(i) != held) {
+        held->store_release(0);
+        held = nullptr;
+      }
+    } else {
+      GroupLane::yield();
+    }
+  }
+}
+
+/// Calls the handler for each message. Collective over a crew of a pass. A granule's messages are one lane's,
+/// which takes the granule once: where all go to few granules, waves would spend their time on taking turns.
+template <class Call, class Crew>
+ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
+                           const Crew& crew, const Position& mine) {
+  GranuleLists& lists = GroupLane::scratch_of<PassLists>().of_wave[GroupLane::wave_of(own_lane())];
+  for (std::uint32_t first = 0; first < m.count; first += GranuleLists::kMessages) {
+    const std::uint32_t left = m.count - first;
+    const std::uint32_t count = left < GranuleLists::kMessages ? left : GranuleLists::kMessages;
+    for (std::uint32_t list = mine.index; list < GranuleLists::kLists; list += mine.total)
+      lists.heads[list].store_relaxed(GranuleLists::kEnd);
+    crew.sync();
+    for (std::uint32_t i = mine.index; i < count; i += mine.total) {
+      const std::uint64_t offset = m.offset(first + i);
+      if (!m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) &&
+          !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
+        continue;
+      const auto granule = static_cast<std::uint32_t>(offset / HandlerContext::kGranuleBytes);
+      lists.push(granule * 0x9e3779b1u >> 26, i);
+    }
+    crew.sync();
+    for (std::uint32_t list = mine.index; list < GranuleLists::kLists; list += mine.total)
+      call_handler_for_list(share, handler, m, first, lists, list);
+    crew.sync();
   }
 }
 
@@ -272,7 +324,7 @@ static_assert(HandlerTable::kMaxHandlers < kSentOn);
 
 /// The shard that this lane's wave uses.
 ESKER_HD inline std::uint32_t handler_shard_here() {
-  constexpr std::uint32_t kWaves = 8;  // of a pass's group
+  constexpr std::uint32_t kWaves = kPassLanes / 32;
   return (static_cast<std::uint32_t>(own_group()) * kWaves + GroupLane::wave_of(own_lane())) % kHandlerShards;
 }
 
@@ -425,7 +477,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
       const Messages messages = Place(share, next).messages(share, crew.of_first(took, taken.turn));
       if constexpr (!std::is_same_v<Handlers, NoHandler>) {
         if (messages.command.operation == Operation::kActiveMessage) {
-          call_handler(share, handlers, messages, mine);
+          call_handler(share, handlers, messages, crew, mine);
         } else {
           apply_built_in(share, messages, mine);
         }

@@ -85,7 +85,9 @@ struct OutboxState {
 /// its column is a stray, which the duty leaves out.
 ///
 /// Ordering. [open] what the one who opens writes into the block happens before who takes a column looks.
-/// [done] columns' words happen before the duty. [sent] the duty's reads happen before the next opening.
+/// [done] columns' words happen before the duty. [sent] the duty's reads happen before the next opening. All
+/// three are about scratchpad alone (GroupLane::scratch_fence()): a release for each message would wait for
+/// the updates of memory that its lane has under way.
 ///
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
 /// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
@@ -172,13 +174,23 @@ class GroupOutbox {
   /// `columns` more of the block are done. Returns the block if it is complete: the duty.
   ESKER_HD static std::uint32_t settle(Block& block, std::uint32_t all, std::uint32_t columns,
                                        std::uint32_t index) {
-    return block.done.fetch_add_acq_rel(columns) + columns == all ? index : kNone;  // [done]
+    GroupLane::scratch_fence();
+    const std::uint32_t done = block.done.fetch_add_relaxed(columns) + columns;  // [done]
+    GroupLane::scratch_fence();
+    return done == all ? index : kNone;
+  }
+
+  /// The block may be opened again.
+  ESKER_HD static void give_back(State& state, std::uint32_t index) {
+    GroupLane::scratch_fence();
+    (void)state.free.fetch_add_relaxed(1u << index);  // [sent]
   }
 
   /// Takes the columns that were `seen` left. Returns the duty if the others are done.
   ESKER_HD static std::uint32_t close(std::uint32_t b, std::uint32_t seen) {
     State& state = state_here();
-    if (!state.bins[b].compare_exchange_acq_rel(seen, (seen & ~0xffffu) | kFull)) return kNone;
+    if (!state.bins[b].compare_exchange_relaxed(seen, (seen & ~0xffffu) | kFull)) return kNone;
+    GroupLane::scratch_fence();
     Block& block = state.blocks[block_of(seen)];
     block.first = left_of(seen) - kFull;
     return settle(block, block.columns, block.first, block_of(seen));
@@ -191,9 +203,10 @@ class GroupOutbox {
     std::uint32_t free = state.free.load_relaxed();
     const std::uint32_t opening = seen & ~0xffffu;
     if (free == 0 || left_of(seen) <= kOpening) return;
-    if (!state.bins[b].compare_exchange_acquire(seen, opening | kOpening)) return;
-    while (free != 0 && !state.free.compare_exchange_acquire(free, free & (free - 1))) {
+    if (!state.bins[b].compare_exchange_relaxed(seen, opening | kOpening)) return;
+    while (free != 0 && !state.free.compare_exchange_relaxed(free, free & (free - 1))) {
     }  // [sent]
+    GroupLane::scratch_fence();
     if (free == 0) {
       state.bins[b].store_relaxed(opening | kFull);
       return;
@@ -211,7 +224,8 @@ class GroupOutbox {
     block.first = 0;
     block.done.store_relaxed(0);
     block.strays.store_relaxed(0);
-    state.bins[b].store_release(((opening >> 22) + 1) << 22 | index << 16 | (kFull + columns));  // [open]
+    GroupLane::scratch_fence();
+    state.bins[b].store_relaxed(((opening >> 22) + 1) << 22 | index << 16 | (kFull + columns));  // [open]
   }
 
   /// Writes the message, or that there is none, into the column that `took` stands for. Returns the duty that
@@ -321,7 +335,7 @@ class GroupOutbox {
     std::uint32_t count = columns - first;
     if (count == strays) {  // nothing to send
       crew.sync();
-      if (leads) (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+      if (leads) give_back(state, index);
       return;
     }
     const std::uint64_t* const words = words_of(state, index) + first;
@@ -334,7 +348,7 @@ class GroupOutbox {
       count =
           copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
       if (leads) {
-        (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+        give_back(state, index);
         queue.publish(ticket, command, width, count);
       }
     } else {
@@ -353,7 +367,7 @@ class GroupOutbox {
           put_back(mine, block, words, count);
           crew.sync();
           if (leads) {
-            (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+            give_back(state, index);
             state.blocked.store_relaxed(1);
             share.host->starving.store_relaxed(1);
           }
@@ -364,7 +378,7 @@ class GroupOutbox {
       crew.sync();
       count = copy(crew, mine, block, words, count, strays, box.payload(slot), Mailbox::columns(width));
       if (claimed) {
-        (void)state.free.fetch_add_acq_rel(1u << index);  // [sent]
+        give_back(state, index);
         // Before the messages can be applied: a PE that counts them as applied would count them as sent.
         counter(share.totals->sent).fetch_add_relaxed(count);
         if (bin == share.self_link) {

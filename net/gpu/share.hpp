@@ -26,6 +26,7 @@ inline constexpr std::uint32_t kHandlerSlots = 1u << 13;
 inline constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
+inline constexpr std::uint32_t kPassLanes = 256;  // of a pass's group
 
 /// A part of a run of a frame, that one crew applies: word r of message i is
 /// words[r * stride + i] from byte `at` of the frame on.
