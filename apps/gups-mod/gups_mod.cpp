@@ -10,6 +10,7 @@
 
 #include "../gups/stream.hpp"
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "../styles/election.hpp"
 
 namespace {
@@ -111,11 +112,7 @@ int run(int argc, char** argv) {
   for (std::uint64_t lane = 0; lane < o.lanes; ++lane) updates[0] += problem.updates(update.numbers[lane]);
   rt.all_reduce(std::span<std::uint64_t>(updates), esker::Reduction::kSum);
   const auto measured = harness::measure(
-      rt, superstep, o,
-      [&] {
-        const std::vector<std::uint64_t> zeros(problem.words);
-        rt.heap().write(table, 0, std::span<const std::uint64_t>(zeros));
-      },
+      rt, superstep, o, [&] { harness::clear(rt, table); },
       [&] { styles::run_elected(rt, superstep, o.election, o.lanes, update, "gups-mod"); },
       [&] {
         const auto expected = expected_counts(problem, rt.pe());

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "../harness/json.hpp"
 #include "../styles/superstep.hpp"
 #include "stream.hpp"
@@ -373,19 +374,14 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
   };
   const auto pass = [&] { rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc"); };
   styles::Superstep superstep(rt, o.chosen_style());
-  std::vector<std::uint64_t> words(words_a_pe);
   std::uint64_t worst = 0;
   const auto measured = harness::measure(
       rt, superstep, o,
-      [&] {
-        std::iota(words.begin(), words.end(), base);
-        rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
-      },
-      pass,
+      [&] { harness::fill(rt, table, words_a_pe, [&](std::uint64_t w) { return base + w; }); }, pass,
       [&] {
         pass();  // XOR takes itself back
         rt.barrier_all();
-        rt.heap().read(table, 0, std::span(words));
+        const std::vector<std::uint64_t> words = rt.heap().read(table);
         std::uint64_t mine = 0;
         for (std::uint64_t w = 0; w < words_a_pe; ++w) mine += words[w] != base + w ? 1 : 0;
         std::uint64_t wrong[1] = {mine};

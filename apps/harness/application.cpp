@@ -59,11 +59,12 @@ Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options
   return measured;
 }
 
-int finish(const esker::Runtime& rt, const Options& options, const std::string& app, const Measured& measured,
+int finish(esker::Runtime& rt, const Options& options, const std::string& app, const Measured& measured,
            double work, const std::string& work_unit, nlohmann::json more) {
   more["size"] = options.size;
   more["seed"] = options.seed;
   more["repeats"] = options.repeats;
+  more["memory"] = to_json(memory_of_pes(rt, measured.input_bytes));
   write_report(rt,
                {app, options.style, spread_of(measured.seconds), work, work_unit, options.verify,
                 measured.verified, measured.traffic, measured.accesses},

@@ -39,10 +39,11 @@ int main_of(const char* program, int argc, char** argv, const std::function<int(
 
 /// What a program has measured.
 struct Measured {
-  std::vector<double> seconds;  // a repeat
-  Traffic traffic;              // of the last repeat
-  std::uint64_t accesses = 0;   // of other PEs' memory and one's own, in that repeat; 0: each is a message
-  bool verified = true;         // every repeat
+  std::vector<double> seconds;    // a repeat
+  Traffic traffic;                // of the last repeat
+  std::uint64_t accesses = 0;     // of other PEs' memory and one's own, in that repeat; 0: each is a message
+  bool verified = true;           // every repeat
+  std::uint64_t input_bytes = 0;  // of the input, that this PE has had in arrays beside the heap
 };
 
 /// Seconds since it was made.
@@ -62,8 +63,8 @@ Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options
                  const std::function<void()>& prepare, const std::function<void()>& body,
                  const std::function<std::uint64_t()>& count_wrong);
 
-/// The line, the JSON object with `more`, and the exit status. `work` in `work_unit`s.
-int finish(const esker::Runtime& rt, const Options& options, const std::string& app, const Measured& measured,
+/// Collective. The line, the JSON object with `more`, and the exit status. `work` in `work_unit`s.
+int finish(esker::Runtime& rt, const Options& options, const std::string& app, const Measured& measured,
            double work, const std::string& work_unit, nlohmann::json more);
 
 }  // namespace harness

@@ -2,6 +2,7 @@
 #include "report.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <esker/runtime/build_info.hpp>
 
 #include <algorithm>
@@ -23,6 +24,21 @@ Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine) {
                                     mine.bytes_sent};
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
   return {sums[0], sums[1], sums[2], sums[3]};
+}
+
+Memory memory_of_pes(esker::Runtime& rt, std::uint64_t beside_heap) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::array<std::uint64_t, 3> most{static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
+                                    rt.heap().allocated_bytes() + beside_heap, rt.declared_memory_bytes()};
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  return {most[0], most[1], most[2]};
+}
+
+nlohmann::json to_json(const Memory& memory) {
+  return {{"peak_bytes", memory.peak_bytes},
+          {"input_bytes", memory.input_bytes},
+          {"declared_bytes", memory.declared_bytes}};
 }
 
 Spread spread_of(std::vector<double> all) {

@@ -23,6 +23,17 @@ Traffic operator-(const Traffic& a, const Traffic& b);
 /// Collective.
 Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine);
 
+/// What a PE has taken, of that PE which has most of it.
+struct Memory {
+  std::uint64_t peak_bytes = 0;      // resident in host memory, since the process began
+  std::uint64_t input_bytes = 0;     // on the heap and in arrays beside it: its share, and what comes of that
+  std::uint64_t declared_bytes = 0;  // beside the heap, by the runtime
+};
+
+/// Collective.
+Memory memory_of_pes(esker::Runtime& rt, std::uint64_t beside_heap);
+nlohmann::json to_json(const Memory& memory);
+
 /// Median, least and most of some seconds; `all` is not empty.
 struct Spread {
   double median, least, most;

@@ -8,6 +8,7 @@
 #include <esker/esker.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "../inputs/random.hpp"
 
 namespace {
@@ -82,17 +83,9 @@ int run(int argc, char** argv) {
   const Problem problem{o.seed, o.updates, o.table, rt.n_pes()};
   const auto indices = rt.heap().allocate<std::uint64_t>(problem.updates);
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words);
-  {
-    std::vector<std::uint64_t> mine(problem.updates);
-    for (std::uint64_t i = 0; i < mine.size(); ++i) mine[i] = problem.entry(rt.pe(), i);
-    rt.heap().write(indices, 0, std::span<const std::uint64_t>(mine));
-  }
+  harness::fill(rt, indices, problem.updates, [&](std::uint64_t i) { return problem.entry(rt.pe(), i); });
   const auto measured = harness::measure(
-      rt, superstep, o,
-      [&] {
-        const std::vector<std::uint64_t> zeros(problem.words);
-        rt.heap().write(table, 0, std::span<const std::uint64_t>(zeros));
-      },
+      rt, superstep, o, [&] { harness::clear(rt, table); },
       [&] {
         superstep.run(problem.updates, Count{indices, table, rt.n_pes()}, "histo");
       },

@@ -7,12 +7,14 @@
 // to vertices that it owns.
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <esker/esker.hpp>
 
 #include "../graph/edge_walk.hpp"
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "../inputs/graph/graph_file.hpp"
 #include "../inputs/graph/random_graphs.hpp"
 #include "../styles/election.hpp"
@@ -63,27 +65,44 @@ class Graph {
   std::unique_ptr<inputs::RandomGraph> random_;
 };
 
-/// This PE's edges as lists.
+/// This PE's edges as lists, on the heap.
 struct Lists {
-  std::vector<std::uint64_t> first, targets;
+  esker::SymmetricArray<std::uint64_t> first, targets;
   inputs::EdgeCount count;
+  std::uint64_t size = 0;
+  std::uint64_t edges = 0;
   std::uint64_t longest = 0;
 
-  std::uint64_t size() const { return first.size() - 1; }
+  /// Of the edges as they were read, in host memory.
+  std::uint64_t read_bytes() const { return edges * sizeof(std::pair<std::uint64_t, std::uint64_t>); }
 };
 
-Lists lists_of(const Graph& graph, inputs::Part part) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges;
+esker::SymmetricArray<std::uint64_t> allocate_most(esker::Runtime& rt, std::uint64_t mine) {
+  std::uint64_t most[1] = {mine};
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  return rt.heap().allocate<std::uint64_t>(std::max<std::uint64_t>(1, most[0]));
+}
+
+/// Collective.
+Lists lists_of(esker::Runtime& rt, const Graph& graph) {
+  const inputs::Part part{rt.pe(), rt.n_pes()};
   Lists lists;
-  lists.count =
-      graph.for_each_edge(part, [&](const inputs::Edge& edge) { edges.emplace_back(edge.from, edge.to); });
+  lists.count = graph.for_each_edge(part, [&](const inputs::Edge&) { ++lists.edges; });
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> edges;
+  edges.reserve(lists.edges);
+  (void)graph.for_each_edge(part, [&](const inputs::Edge& edge) { edges.emplace_back(edge.from, edge.to); });
   std::sort(edges.begin(), edges.end());
-  for (std::uint64_t i = 0; i < edges.size(); ++i) {
-    if (i == 0 || edges[i].first != edges[i - 1].first) lists.first.push_back(i);
-    lists.longest = std::max(lists.longest, i + 1 - lists.first.back());
-    lists.targets.push_back(edges[i].second);
-  }
-  lists.first.push_back(edges.size());
+  lists.targets = allocate_most(rt, edges.size());
+  harness::fill(rt, lists.targets, edges.size(), [&](std::uint64_t i) { return edges[i].second; });
+  const auto begins = [&](std::uint64_t i) { return i == 0 || edges[i].first != edges[i - 1].first; };
+  for (std::uint64_t i = 0; i < edges.size(); ++i) lists.size += begins(i) ? 1 : 0;
+  lists.first = allocate_most(rt, lists.size + 1);
+  std::uint64_t at = 0;
+  harness::fill(rt, lists.first, lists.size + 1, [&, begin = std::uint64_t{0}](std::uint64_t) mutable {
+    while (at < edges.size() && !begins(at)) ++at;
+    lists.longest = std::max(lists.longest, at - std::exchange(begin, at));
+    return at++;
+  });
   return lists;
 }
 
@@ -143,14 +162,6 @@ std::vector<std::uint64_t> expected_counts(const Graph& graph, std::uint64_t wor
   return counts;
 }
 
-esker::SymmetricArray<std::uint64_t> share(esker::Runtime& rt, const std::vector<std::uint64_t>& mine) {
-  std::uint64_t most[1] = {mine.size()};
-  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
-  const auto array = rt.heap().allocate<std::uint64_t>(std::max<std::uint64_t>(1, most[0]));
-  rt.heap().write(array, 0, std::span<const std::uint64_t>(mine));
-  return array;
-}
-
 int run(int argc, char** argv) {
   Options o;
   esker::CommandLine line("esker-in-degree", "Counts the edges that lead to each vertex of a graph.");
@@ -173,28 +184,23 @@ int run(int argc, char** argv) {
   esker::Runtime rt(config);
   styles::Superstep superstep(rt, o.chosen_style());
   const Graph graph(o);
-  const Lists lists = lists_of(graph, {rt.pe(), rt.n_pes()});
+  const Lists lists = lists_of(rt, graph);
   const inputs::EdgeCount total = graph.total(rt, lists.count);
   std::uint64_t longest[1] = {lists.longest};
   rt.all_reduce(std::span<std::uint64_t>(longest), esker::Reduction::kMax);
   const std::uint64_t words = (total.vertices + rt.n_pes() - 1) / rt.n_pes();
   const auto counters = rt.heap().allocate<std::uint64_t>(words);
-  const auto first = share(rt, lists.first);
-  const auto targets = share(rt, lists.targets);
-  const CountTargets count{targets, counters, rt.n_pes()};
-  const auto split = graph::EdgeSplit::of(rt, lists.targets.size());
-  const auto measured = harness::measure(
-      rt, superstep, o,
-      [&] {
-        const std::vector<std::uint64_t> zeros(words);
-        rt.heap().write(counters, 0, std::span<const std::uint64_t>(zeros));
-      },
+  const CountTargets count{lists.targets, counters, rt.n_pes()};
+  const auto split = graph::EdgeSplit::of(rt, lists.edges);
+  auto measured = harness::measure(
+      rt, superstep, o, [&] { harness::clear(rt, counters); },
       [&] {
         if (o.split == "edges") {
           styles::run_elected(rt, superstep, o.election, split.lanes(), CountEdges{count, split},
                               "in-degree");
         } else {
-          styles::run_elected(rt, superstep, o.election, lists.size(), CountLists{count, first}, "in-degree");
+          styles::run_elected(rt, superstep, o.election, lists.size, CountLists{count, lists.first},
+                              "in-degree");
         }
       },
       [&] {
@@ -204,6 +210,7 @@ int run(int argc, char** argv) {
         for (std::uint64_t i = 0; i < counted.size(); ++i) wrong += counted[i] != expected[i] ? 1 : 0;
         return wrong;
       });
+  measured.input_bytes = lists.read_bytes();
   return harness::finish(rt, o, "in-degree", measured, static_cast<double>(total.edges), "edges",
                          {{"graph", o.input.empty() ? o.graph : o.input},
                           {"vertices", total.vertices},

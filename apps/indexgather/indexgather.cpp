@@ -9,6 +9,7 @@
 #include <esker/esker.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "../inputs/random.hpp"
 
 namespace {
@@ -84,20 +85,11 @@ int run(int argc, char** argv) {
         esker::shmem_put(context, &gathered[answer.place / pes], word,
                          static_cast<std::uint32_t>(answer.place % pes));
       });
-  {
-    std::vector<std::uint64_t> words(problem.reads);
-    for (std::uint64_t i = 0; i < words.size(); ++i) words[i] = problem.entry(rt.pe(), i);
-    heap.write(indices, 0, std::span<const std::uint64_t>(words));
-    words.resize(problem.words);
-    for (std::uint64_t w = 0; w < words.size(); ++w) words[w] = problem.value(w * problem.pes + rt.pe());
-    heap.write(table, 0, std::span<const std::uint64_t>(words));
-  }
+  harness::fill(rt, indices, problem.reads, [&](std::uint64_t i) { return problem.entry(rt.pe(), i); });
+  harness::fill(rt, table, problem.words,
+                [&](std::uint64_t w) { return problem.value(w * problem.pes + rt.pe()); });
   const auto measured = harness::measure(
-      rt, superstep, o,
-      [&] {
-        const std::vector<std::uint64_t> zeros(problem.reads);
-        heap.write(gathered, 0, std::span<const std::uint64_t>(zeros));
-      },
+      rt, superstep, o, [&] { harness::clear(rt, gathered); },
       [&] {
         superstep.run(problem.reads, Ask{indices, table, handler, rt.pe(), rt.n_pes()}, "indexgather");
       },

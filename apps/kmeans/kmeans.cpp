@@ -211,23 +211,38 @@ std::vector<double> serial_lloyd(const inputs::Points<double>& points, std::vect
   return centroids;
 }
 
-/// This PE's points and what all PEs know of all.
+/// What all PEs know of all points.
 struct Problem {
-  inputs::Points<double> mine;
+  std::size_t columns = 0;
   std::uint64_t points = 0;     // of all PEs
+  std::uint64_t rows = 0;       // of this PE
   std::uint64_t most_rows = 0;  // of a PE
   double most = 0;              // |x|
   std::vector<double> start;    // centroids: the first points
 };
 
+/// This PE's points, in order, some at a time: read again rather than held twice.
+template <class Visit>
+void for_each_piece(const esker::Runtime& rt, const Options& o, Visit visit) {
+  constexpr std::uint32_t kPieces = 8;
+  for (std::uint32_t i = 0; i < kPieces; ++i) visit(load(o, {rt.pe() * kPieces + i, rt.n_pes() * kPieces}));
+}
+
 Problem load_problem(esker::Runtime& rt, const Options& o) {
   Problem p;
-  p.mine = load(o, {rt.pe(), rt.n_pes()});
-  if (o.dimensions != 0 && o.dimensions != p.mine.columns)
-    harness::usage(o.input + " has " + std::to_string(p.mine.columns) + " coordinates a point, not " +
+  for_each_piece(rt, o, [&](const inputs::Points<double>& piece) {
+    p.columns = piece.columns;
+    p.rows += piece.rows();
+    for (const double x : piece.values) p.most = std::max(p.most, std::abs(x));
+    const std::size_t wanted = o.clusters * piece.columns - p.start.size();
+    const auto first = std::span(piece.values).first(std::min(wanted, piece.values.size()));
+    p.start.insert(p.start.end(), first.begin(), first.end());
+  });
+  if (o.dimensions != 0 && o.dimensions != p.columns)
+    harness::usage(o.input + " has " + std::to_string(p.columns) + " coordinates a point, not " +
                    std::to_string(o.dimensions));
-  std::uint64_t total[1] = {p.mine.rows()};
-  std::uint64_t most[2] = {p.mine.rows(), rt.pe() == 0 ? p.mine.rows() : 0};
+  std::uint64_t total[1] = {p.rows};
+  std::uint64_t most[2] = {p.rows, rt.pe() == 0 ? p.rows : 0};
   rt.all_reduce(std::span<std::uint64_t>(total), esker::Reduction::kSum);
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
   p.points = total[0];
@@ -235,12 +250,9 @@ Problem load_problem(esker::Runtime& rt, const Options& o) {
   if (most[1] < o.clusters)
     harness::usage("--clusters: they start from the first points of PE 0, which has " +
                    std::to_string(most[1]));
-  double largest[1] = {0};
-  for (const double x : p.mine.values) largest[0] = std::max(largest[0], std::abs(x));
-  rt.all_reduce(std::span<double>(largest), esker::Reduction::kMax);
-  p.most = largest[0];
-  p.start.resize(o.clusters * p.mine.columns);
-  if (rt.pe() == 0) std::copy_n(p.mine.values.begin(), p.start.size(), p.start.begin());
+  rt.all_reduce(std::span<double>(&p.most, 1), esker::Reduction::kMax);
+  if (rt.pe() != 0) p.start.clear();
+  p.start.resize(o.clusters * p.columns);
   rt.all_reduce(std::span<double>(p.start), esker::Reduction::kSum);
   return p;
 }
@@ -273,8 +285,7 @@ int run(int argc, char** argv) {
   styles::Superstep superstep(rt, o.chosen_style());
   const Problem problem = load_problem(rt, o);
   const Clustering clustering{static_cast<std::uint32_t>(o.clusters),
-                              static_cast<std::uint32_t>(problem.mine.columns), rt.n_pes(),
-                              scale_of(problem)};
+                              static_cast<std::uint32_t>(problem.columns), rt.n_pes(), scale_of(problem)};
   auto& heap = rt.heap();
   const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
   const auto centroids = heap.allocate<double>(problem.start.size());
@@ -285,8 +296,11 @@ int run(int argc, char** argv) {
   const auto lanes_of = [&](std::uint64_t rows) { return (rows + o.combine - 1) / o.combine; };
   const auto partial = heap.allocate<std::int64_t>(
       o.combine == 1 ? 1 : lanes_of(problem.most_rows) * clustering.clusters * clustering.row_words());
-  heap.write(points, 0, std::span<const double>(problem.mine.values));
-  const std::uint64_t rows = problem.mine.rows();
+  for_each_piece(rt, o, [&, first = std::uint64_t{0}](const inputs::Points<double>& piece) mutable {
+    heap.write(points, first, std::span<const double>(piece.values));
+    first += piece.values.size();
+  });
+  const std::uint64_t rows = problem.rows;
   const std::uint64_t lanes = lanes_of(rows);
 
   std::vector<double> expected;

@@ -22,6 +22,7 @@
 #include "../graph/partition.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../harness/application.hpp"
+#include "../harness/fill.hpp"
 #include "frontier.hpp"
 
 namespace {
@@ -118,10 +119,7 @@ class ShortestPaths {
 
   void prepare(graph::Place source) {
     frontier_.start(source.pe() == rt_.pe(), source.index());
-    if (edge_slots_) {
-      const std::vector<double> far(slots_.size(), kFar);
-      rt_.heap().write(slots_, 0, std::span<const double>(far));
-    }
+    if (edge_slots_) harness::fill(rt_, slots_, slots_.size(), [](std::uint64_t) { return kFar; });
   }
 
   /// Returns the rounds it took.
