@@ -62,8 +62,8 @@ struct TellPriorities {
 
   ESKER_HD State start(std::uint64_t id) const { return walk.begin(id); }
   ESKER_HD bool next(State& state, Message& message) const {
-    if (!state.is_in_row() && !walk.next_row(state)) return false;
-    const graph::Place slot = arrays.slot_of_edge[walk.take(state)];
+    if (!walk.step(state) && !walk.next_row(state)) return false;
+    const graph::Place slot = arrays.slot_of_edge[state.edge];
     message = {&arrays.slots[slot.index()], slot.pe(), arrays.priorities[state.vertex]};
     return true;
   }
@@ -89,8 +89,8 @@ struct Order {
   Arrays arrays;
   graph::EdgeWalk walk;  // over slots
   ESKER_HD void operator()(esker::WorkItem item) const {
-    for (auto state = walk.begin(item.global_id()); state.is_in_row() || walk.next_row(state);) {
-      std::uint64_t& slot = arrays.slots[walk.take(state)];
+    for (auto state = walk.begin(item.global_id()); walk.step(state) || walk.next_row(state);) {
+      std::uint64_t& slot = arrays.slots[state.edge];
       slot = slot > arrays.priorities[state.vertex] ? kWait : kIgnore;
     }
   }

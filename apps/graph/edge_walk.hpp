@@ -60,26 +60,35 @@ ESKER_HD inline std::uint64_t row_of(esker::SymmetricArray<std::uint64_t> first,
 
 /// A lane's walk over its edges that knows the vertex of each.
 ///
-/// Contract. begin(id), and then, where is_in_row() is false, next_row(), which finds the vertex of the next
-/// edge or returns false at the walk's end; take() is that edge.
+/// Encoding. On a GPU lanes have equally many edges. On the CPU a lane has a vertex, as a search for the
+/// first edge's costs more there than hubs do: what waits for a hub's lane is not the lanes beside it.
+/// Contract. begin(id), before the first edge; then step(), which returns true if the next edge is of the
+/// same vertex; where it returns false, next_row() finds the vertex, or returns false: there is no next edge.
 struct EdgeWalk {
   struct State {
-    std::uint64_t edge, end;  // the next; of the lane's
-    std::uint64_t row_end;    // of the vertex's that are the lane's
+    std::uint64_t edge, end;  // the walk's place; its end
+    std::uint64_t row_end;    // of the vertex's edges that are before `end`
     std::uint64_t vertex;
-    ESKER_HD bool is_in_row() const { return edge < row_end; }
   };
   esker::SymmetricArray<std::uint64_t> first;  // edges of vertex v are first[v] to first[v + 1] - 1
   std::uint64_t vertices;
   EdgeSplit split;
+  bool by_vertex;  // the split is not in use but for its stride, which is 1
 
-  /// All edges of this PE's first `vertices` vertices, `edges` in number.
+  /// All edges of this PE's first `n` vertices, `edges` in number.
   EdgeWalk(const esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first_edges, std::uint64_t n,
            std::uint64_t edges)
-      : first{first_edges}, vertices{n}, split{EdgeSplit::of(rt, edges)} {}
+      : first{first_edges}, vertices{n}, split{EdgeSplit::of(rt, edges)}, by_vertex{!rt.runs_on_device()} {}
 
-  std::uint64_t lanes() const { return split.lanes(); }
-  ESKER_HD State begin(std::uint64_t id) const { return {split.begin(id), split.end(id), 0, 0}; }
+  std::uint64_t lanes() const { return by_vertex ? vertices : split.lanes(); }
+  ESKER_HD State begin(std::uint64_t id) const {
+    if (by_vertex) return {first[id] - split.stride, first[id + 1], 0, id};
+    return {split.begin(id) - split.stride, split.end(id), 0, 0};  // may be below 0: step() wraps it back
+  }
+  ESKER_HD bool step(State& state) const {
+    state.edge += split.stride;
+    return state.edge < state.row_end;
+  }
   ESKER_HD bool next_row(State& state) const {
     if (state.edge >= state.end) return false;
     // Past the row that has ended, which most often is the row's neighbour.
@@ -87,11 +96,6 @@ struct EdgeWalk {
     const std::uint64_t row_end = first[state.vertex + 1];
     state.row_end = row_end < state.end ? row_end : state.end;
     return true;
-  }
-  ESKER_HD std::uint64_t take(State& state) const {
-    const std::uint64_t edge = state.edge;
-    state.edge += split.stride;
-    return edge;
   }
   ESKER_HD std::uint64_t degree(std::uint64_t v) const { return first[v + 1] - first[v]; }
 };

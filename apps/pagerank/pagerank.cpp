@@ -41,12 +41,12 @@ struct Push {
 
   ESKER_HD State start(std::uint64_t id) const { return {walk.begin(id), 0}; }
   ESKER_HD bool next(State& state, Message& message) const {
-    if (!state.at.is_in_row()) {
+    if (!walk.step(state.at)) {
       if (!walk.next_row(state.at)) return false;
       const std::uint64_t v = state.at.vertex;
       state.share = ranks[v] / static_cast<double>(walk.degree(v));
     }
-    const graph::Place slot = slot_of_edge[walk.take(state.at)];
+    const graph::Place slot = slot_of_edge[state.at.edge];
     message = {&slots[slot.index()], slot.pe(), state.share};
     return true;
   }
@@ -206,8 +206,8 @@ class PageRank {
                Gather{graph_.first, edge_slots_.first, ranks_, slots_, block_sums_, sums_, graph_.my_vertices,
                       lanes, per_lane, block_, rt_.runs_on_device(), base},
                "pagerank-gather");
-    // What the host reads takes longer than another kernel.
-    const std::uint64_t left = std::min(lanes, kMostSumsRead);
+    // From a GPU what the host reads takes longer than another kernel.
+    const std::uint64_t left = rt_.runs_on_device() ? std::min(lanes, kMostSumsRead) : lanes;
     if (left < lanes) rt_.launch(left, AddSums{sums_, lanes, left}, "pagerank-add-sums");
     std::vector<Sums> of_lanes(left);
     rt_.heap().read(sums_, 0, std::span(of_lanes));

@@ -2,6 +2,7 @@
 #include <esker/apps/graph/edge_pieces.hpp>
 #include <esker/apps/graph/edge_walk.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -49,23 +50,26 @@ TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
     auto first = firsts_of(degrees);
     const std::uint64_t edges = first.back();
     EdgeWalk walk(rt, {first.data(), first.size()}, degrees.size(), edges);
-    for (const EdgeSplit split : {walk.split, EdgeSplit{edges, 1, 1}, EdgeSplit{edges, 1, 1024},
-                                  EdgeSplit{edges, 32, 16}, EdgeSplit{edges, 3, 5}}) {
+    const std::uint64_t longest = *std::max_element(degrees.begin(), degrees.end());
+    for (const EdgeSplit split :
+         {EdgeSplit{edges, 1, 0}, walk.split, EdgeSplit{edges, 1, 1}, EdgeSplit{edges, 1, 1024},
+          EdgeSplit{edges, 32, 16}, EdgeSplit{edges, 3, 5}}) {
       walk.split = split;
+      walk.by_vertex = split.per_lane == 0;
       std::vector<std::uint64_t> taken(edges);
       std::uint64_t most = 0;
       for (std::uint64_t id = 0; id < walk.lanes(); ++id) {
         std::uint64_t mine = 0;
-        for (auto state = walk.begin(id); state.is_in_row() || walk.next_row(state); ++mine) {
+        for (auto state = walk.begin(id); walk.step(state) || walk.next_row(state); ++mine) {
           const std::uint64_t v = state.vertex;
-          const std::uint64_t e = walk.take(state);
+          const std::uint64_t e = state.edge;
           ASSERT_LT(e, edges);
           ASSERT_TRUE(first[v] <= e && e < first[v + 1]) << "edge " << e << ", vertex " << v;
           ++taken[e];
         }
         most = std::max(most, mine);
       }
-      ASSERT_LE(most, split.per_lane);
+      ASSERT_LE(most, walk.by_vertex ? longest : split.per_lane);
       for (std::uint64_t e = 0; e < edges; ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
     }
   }
@@ -74,7 +78,9 @@ TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
 TEST(EdgeWalk, HasNoLanesWithoutEdges) {
   std::vector<std::uint64_t> first{0, 0, 0};
   const esker::Runtime rt(esker::testing::tiny_config());
-  EXPECT_EQ(EdgeWalk(rt, {first.data(), first.size()}, 2, 0).lanes(), 0u);
+  EdgeWalk walk(rt, {first.data(), first.size()}, 2, 0);
+  walk.by_vertex = false;
+  EXPECT_EQ(walk.lanes(), 0u);
 }
 
 TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
