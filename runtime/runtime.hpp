@@ -76,7 +76,9 @@ struct DeviceKernel {
         run.lanes = std::min(held - held / 8, needed) * kGroupLanes;
       }
     } else if (context.has_handlers && shape.group_lanes <= 1024) {
-      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, scratch_bytes)) {
+      constexpr std::uint32_t kHandlersScratch = sizeof(gpu::PassLists);
+      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, kHandlersScratch,
+                                                                        scratch_bytes)) {
         return "groups of " + std::to_string(shape.group_lanes) +
                " lanes fill the GPU's processors, and handlers of active messages find no place beside "
                "them: launch smaller groups, or fewer lanes at a time";

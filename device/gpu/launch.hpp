@@ -107,15 +107,16 @@ std::uint32_t declared_scratch() {
 ///
 /// A processor that holds k groups of Body, and G of Guest, alone, has room for k (1 - 1 / G) and one: of no
 /// resource does a group of either take more than its k-th, or G-th, part. Scratchpad keeps more out.
-/// Kernels with handlers may need more than this Guest: G is what run_lanes promises for all of them.
+/// There may be kernels like Guest that take up to `more` scratchpad, and other registers: G is what
+/// run_lanes promises for all of them.
 template <class Body, class Guest>
-bool try_leave_room(const LaunchShape& shape, std::uint32_t& scratch_bytes) {
+bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t& scratch_bytes) {
   static_assert(kMostGroupLanes<Guest> < 1024);
   constexpr std::uint32_t kGuests = kGroupsHeld;
   // Beside what a group declares the device takes some for itself.
   constexpr std::uint32_t kAside = 1024;
   scratch_bytes = 0;
-  const std::uint32_t guest = declared_scratch<Guest>() + kAside;
+  const std::uint32_t guest = declared_scratch<Guest>() + more + kAside;
   const std::uint32_t all = device_attribute(kProcessorScratch);
   if (all < 2 * guest) return false;
   const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
