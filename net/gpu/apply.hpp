@@ -409,11 +409,11 @@ class Place {
     const auto* const words = reinterpret_cast<const std::uint64_t*>(frame(share) + c.at);
     return {Command::from_word(c.command), c.count, c.stride, words, c.source};
   }
-  /// Of its messages `count` are applied. Requires fence_system() since: quiet wants the updates before
-  /// applied_from, or the frame's end, is seen.
+  /// Of its messages `count` are applied.
   ESKER_HD void give_back(const DeviceShare& share, const Taken& taken, std::uint32_t count) const {
     const std::uint64_t turn = taken.turn;
     if (taken.room > 0) HandlersRoom(share).give_back(taken.room);
+    fence_system();  // quiet: the updates come before applied_from, or the frame's end, is seen
     counter(share.totals->applied).fetch_add_relaxed(count);
     if (!is_frame_) {
       share.from[link_].release(slot_, turn);
@@ -450,33 +450,16 @@ class Place {
   bool is_frame_;
 };
 
-/// A package that a lane has written into a peer's slot, and that the peer may not see before a fence.
-struct Unpublished {
-  std::uint32_t link = kMaxLinks;  // this: none
-  std::uint32_t slot = 0;
-  std::uint32_t kind = 0;
-  std::uint64_t turn = 0;
-
-  ESKER_HD bool is_there() const { return link != kMaxLinks; }
-  ESKER_HD void publish(const DeviceShare& share) {
-    if (is_there()) share.to[link].publish(slot, turn, kind);
-    link = kMaxLinks;
-  }
-};
-
 /// Looks at `looks` places, from `start` on, each lane at one at a time, and applies what stands in up to
 /// `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody. Returns
 /// the messages applied.
-///
-/// A fence waits for all that is under way, to this GPU's memory and to peers', which is most of what a
-/// package costs. So what a lane has `written` before is published here, with the fence of what is applied.
 ///
 /// Not inlined, since a kernel waits in several places, and all by value: what has an address stands in
 /// memory, and the cache in front of it is emptied by every acquire of the processor.
 template <class Handlers, class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
                                                  std::uint32_t salt, std::uint32_t start, std::uint32_t looks,
-                                                 std::uint32_t most, Unpublished written = {}) {
+                                                 std::uint32_t most) {
   const Position mine = crew.position_among(true);
   const std::uint32_t all = places(share);
   std::uint32_t applied = 0;
@@ -488,11 +471,10 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
     if (rank.total == 0) continue;
     Taken taken{};
     bool took = ready && (rank.index + salt) % rank.total < most && place.try_take(share, handlers, taken);
-    std::uint32_t count = 0;  // of its messages
-    for (bool waits = took; crew.any(waits); --most) {
-      const std::uint32_t next = crew.of_first(waits, at);
+    for (; crew.any(took); --most) {
+      const std::uint32_t next = crew.of_first(took, at);
       crew.sync();  // what the lane that took it acquired, the crew may read
-      const Messages messages = Place(share, next).messages(share, crew.of_first(waits, taken.turn));
+      const Messages messages = Place(share, next).messages(share, crew.of_first(took, taken.turn));
       if constexpr (!std::is_same_v<Handlers, NoHandler>) {
         if (messages.command.operation == Operation::kActiveMessage) {
           call_handler(share, handlers, messages, crew, mine);
@@ -504,19 +486,11 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
       }
       crew.sync();
       applied += messages.count;
-      if (waits && at == next) {
-        count = messages.count;
-        waits = false;
+      if (took && at == next) {
+        place.give_back(share, taken, messages.count);
+        took = false;
       }
     }
-    if (!crew.any(took)) continue;
-    if (took || written.is_there()) fence_system();
-    written.publish(share);
-    if (took) place.give_back(share, taken, count);
-  }
-  if (written.is_there()) {
-    fence_system();
-    written.publish(share);
   }
   return applied;
 }

@@ -60,11 +60,12 @@ class Mailbox {
     turn = seen + 1;
     return seen % 2 == 0 && senders_[slot].compare_exchange_acquire(seen, turn);  // [reuse]
   }
-  ESKER_HD void describe(std::uint32_t slot, const Header& header) const { *header_of(slot) = header; }
-  /// Requires fence_system() since the last write to the slot. `kind` says for whom the package is, to who
-  /// looks at it.
-  ESKER_HD void publish(std::uint32_t slot, std::uint64_t turn, std::uint32_t kind) const {
-    receivers_[slot].store_relaxed(std::uint64_t{kind} << kKindShift | turn);  // [fill]
+  /// Every lane's writes are ordered before the call.
+  /// `kind` says for whom the package is, to who looks at it.
+  ESKER_HD void publish(std::uint32_t slot, std::uint64_t turn, std::uint32_t kind,
+                        const Header& header) const {
+    *header_of(slot) = header;
+    receivers_[slot].store_release(std::uint64_t{kind} << kKindShift | turn);  // [fill]
   }
 
   // Receiver.

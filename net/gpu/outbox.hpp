@@ -339,7 +339,6 @@ class GroupOutbox {
       return;
     }
     const std::uint64_t* const words = words_of(state, index) + first;
-    Unpublished written;
     if (bin == share.links) {
       PackageQueue queue = share.host_queue;
       const std::uint64_t ticket = crew.of_leader(leads ? queue.reserve() : std::uint64_t{0});
@@ -390,13 +389,12 @@ class GroupOutbox {
           counter(share.totals->packages).fetch_add_relaxed(1);
         }
         const std::uint32_t kind = kind_of(Command::from_word(command));
-        box.describe(slot, {command, width, count});
-        written = {bin, slot, kind == 0 || !state.in_pass ? kind : kind | kSentOn, turn};
+        box.publish(slot, turn, kind == 0 || !state.in_pass ? kind : kind | kSentOn, {command, width, count});
       }
     }
     crew.sync();
     // Twice as much as was sent, if there is as much: where all PEs send, mailboxes stay nearly empty.
-    (void)apply_near(salt, crew, index, 2, written);
+    (void)apply_near(salt, crew, index, 2);
   }
 
   /// Gives what handlers have sent back to their queue.
@@ -462,19 +460,19 @@ class GroupOutbox {
     }
   }
 
-  /// Publishes what was written, and applies up to `most` packages or chunks of frames that it finds at about
-  /// as many places as the crew has lanes: slots of mailboxes and of frames in turn.
+  /// Applies up to `most` packages or chunks of frames that it finds at about as many places as the crew has
+  /// lanes: slots of mailboxes and of frames in turn.
   ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks,
-                                           std::uint32_t most, Unpublished written = {}) {
+                                           std::uint32_t most) {
     const DeviceShare& share = share_here();
     const std::uint32_t slots = slot_places(share), frames = places(share) - slots;
     const std::uint32_t at_once = crew.size() < 8 ? 8 : crew.size();
     const bool among_frames = share.has_network && frames > 0 && (looks % 2 == 0 || slots == 0);
     const std::uint32_t all = among_frames ? frames : slots;
-    if (all == 0) return 0;  // nothing was written into a mailbox either
+    if (all == 0) return 0;
     return apply_some(share, NoHandler{}, crew, salt,
                       (among_frames ? slots : 0) + (salt + looks) * at_once % all,
-                      all < at_once ? all : at_once, most, written);
+                      all < at_once ? all : at_once, most);
   }
 
   /// One step of waiting for room, in a mailbox, the host's queue or the pool: applies what has arrived; when

@@ -35,13 +35,6 @@ class MailboxMemory {
   std::unique_ptr<Mailbox::Turn[]> receivers_{std::make_unique<Mailbox::Turn[]>(Mailbox::kSlots)};
 };
 
-void publish(const Mailbox& box, std::uint32_t slot, std::uint64_t turn, std::uint32_t kind,
-             const Mailbox::Header& header) {
-  box.describe(slot, header);
-  fence_system();
-  box.publish(slot, turn, kind);
-}
-
 TEST(Mailbox, ASlotGoesBackAndForth) {
   const MailboxMemory memory;
   const Mailbox box = memory.box();
@@ -57,7 +50,7 @@ TEST(Mailbox, ASlotGoesBackAndForth) {
     EXPECT_FALSE(box.try_claim(7, taken)) << "it is claimed";
     EXPECT_FALSE(box.looks_full(7)) << "it is not published";
     box.payload(7)[Mailbox::columns(1) - 1] = 40 + round;
-    publish(box, 7, sent, 0, {5, 1, 1});
+    box.publish(7, sent, 0, {5, 1, 1});
     EXPECT_TRUE(box.looks_full(7));
     EXPECT_FALSE(box.looks_empty(7));
     ASSERT_TRUE(box.try_take(7, 0, taken));
@@ -76,7 +69,7 @@ TEST(Mailbox, APackageOfAKindIsForThatKindAlone) {
   const Mailbox box = memory.box();
   std::uint64_t turn = 0;
   ASSERT_TRUE(box.try_claim(0, turn));
-  publish(box, 0, turn, 3, {1, 1, 1});
+  box.publish(0, turn, 3, {1, 1, 1});
   EXPECT_TRUE(box.looks_full(0));
   EXPECT_FALSE(box.try_take(0, 0, turn)) << "who takes built-in operations alone";
   EXPECT_FALSE(box.try_take(0, 2, turn)) << "another handler";
@@ -117,7 +110,7 @@ TEST(Mailbox, ThreadsLoseNothingAndSeeWholePackages) {
           }
           slot %= kInUse;
           for (std::uint32_t w = 0; w < kWords; ++w) box.payload(slot)[w] = id + w;
-          publish(box, slot, turn, id % 2 == 0 ? 0 : 1, {static_cast<std::uint32_t>(id), 1, kWords});
+          box.publish(slot, turn, id % 2 == 0 ? 0 : 1, {static_cast<std::uint32_t>(id), 1, kWords});
         }
       });
     }
