@@ -2,10 +2,9 @@
 #
 #   esker_device_sources(TARGET FILE...)     adds sources with kernels to a target: C++ in a CPU build,
 #                                            CUDA or HIP otherwise
-#   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU (label unit) and, in a CUDA or
-#                                            HIP build, also on the GPU (NAME_gpu, label gpu); without a
-#                                            GPU that one is skipped. With GPU_ALONE a GPU build leaves the
-#                                            CPU's to the cpu preset
+#   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU in a CPU build (label unit) and on the
+#                                            GPU in a CUDA or HIP build (NAME_gpu, label gpu); without a GPU
+#                                            that one is skipped
 #   esker_gpu_test(NAME SOURCES FILE...)     NAME_gpu alone, for what makes no sense on the CPU
 
 set(ESKER_HIP_ARCHITECTURES "gfx90a;gfx1030" CACHE STRING "AMD targets: one with 64 lanes a wave, one with 32")
@@ -72,14 +71,15 @@ function(esker_device_sources target)
 endfunction()
 
 function(esker_device_test name)
-  cmake_parse_arguments(arg "GPU_ALONE" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  if(ESKER_DEVICE STREQUAL "CPU" OR NOT arg_GPU_ALONE)
+  if(ESKER_DEVICE STREQUAL "CPU")
     esker_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT} LABELS unit)
+  else()
+    esker_gpu_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT})
   endif()
-  esker_gpu_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
 function(esker_gpu_test name)
