@@ -42,6 +42,13 @@ function(esker_device_sources target)
       set_property(SOURCE ${wrapper}.cu PROPERTY OBJECT_DEPENDS ${file})
       target_sources(${target} PRIVATE ${wrapper}.cu)
       target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags}>")
+      if(ESKER_FAST_COMPILE)
+        # ptxas then gives each kernel the scratchpad of all kernels of its file: more than there is where
+        # FineGrain's stands beside the outboxes'. A target with such a file says so.
+        set(fits $<NOT:$<BOOL:$<TARGET_PROPERTY:ESKER_MUCH_SCRATCHPAD>>>)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O0>
+                               $<$<AND:$<COMPILE_LANGUAGE:CUDA>,${fits}>:--Ofast-compile=min>)
+      endif()
       # fmt 9 takes nvcc for a compiler without constexpr functions.
       target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
@@ -51,7 +58,8 @@ function(esker_device_sources target)
       list(TRANSFORM ESKER_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
       add_custom_command(OUTPUT ${wrapper}.hip.o
         # hipcc asks for the GPUs of this machine unless it is told the targets, which it is.
-        COMMAND ${ESKER_HIPCC} -std=c++20 -O2 -fPIC -Wall -Wextra -Wshadow ${architectures}
+        COMMAND ${ESKER_HIPCC} -std=c++20 -O$<IF:$<BOOL:${ESKER_FAST_COMPILE}>,0,2> -fPIC -Wall -Wextra -Wshadow
+                ${architectures}
                 "$<$<BOOL:${includes}>:-I$<JOIN:$<REMOVE_DUPLICATES:${includes}>,;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
                 -MD -MF ${wrapper}.hip.d -MT ${wrapper}.hip.o

@@ -87,8 +87,9 @@ run_tests() {
   if ((n_failed)); then failures+=("$preset: $names"); fi
 }
 
+# build PRESET CMAKE_OPTION...
 build() {
-  step "$1" configure cmake --preset "$1" && step "$1" build cmake --build --preset "$1" --parallel "$jobs"
+  step "$1" configure cmake --preset "$@" && step "$1" build cmake --build --preset "$1" --parallel "$jobs"
 }
 
 run_preset() {
@@ -104,11 +105,11 @@ run_preset() {
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
-      build cuda && run_tests cuda -L gpu
+      build cuda -DESKER_FAST_COMPILE=ON && run_tests cuda -L gpu
       ;;
     hip)
       if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi
-      build hip && run_tests hip -L gpu
+      build hip -DESKER_FAST_COMPILE=ON && run_tests hip -L gpu
       ;;
     fuzz)
       if ! command -v clang++ >/dev/null; then skip fuzz wire_format "there is no clang++"; return; fi
