@@ -2,10 +2,9 @@
 #
 #   esker_device_sources(TARGET FILE...)     adds sources with kernels to a target: C++ in a CPU build,
 #                                            CUDA or HIP otherwise
-#   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU (label unit) and, in a CUDA or
-#                                            HIP build, also on the GPU (NAME_gpu, label gpu); without a
-#                                            GPU that one is skipped. With GPU_ALONE a GPU build leaves the
-#                                            CPU's to the cpu preset
+#   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU in a CPU build (label unit) and on the
+#                                            GPU in a CUDA or HIP build (NAME_gpu, label gpu); without a GPU
+#                                            that one is skipped
 #   esker_gpu_test(NAME SOURCES FILE...)     NAME_gpu alone, for what makes no sense on the CPU
 
 set(ESKER_HIP_ARCHITECTURES "gfx90a;gfx1030" CACHE STRING "AMD targets: one with 64 lanes a wave, one with 32")
@@ -43,6 +42,13 @@ function(esker_device_sources target)
       set_property(SOURCE ${wrapper}.cu PROPERTY OBJECT_DEPENDS ${file})
       target_sources(${target} PRIVATE ${wrapper}.cu)
       target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags}>")
+      if(ESKER_FAST_COMPILE)
+        # ptxas then gives each kernel the scratchpad of all kernels of its file: more than there is where
+        # FineGrain's stands beside the outboxes'. A target with such a file says so.
+        set(fits $<NOT:$<BOOL:$<TARGET_PROPERTY:ESKER_MUCH_SCRATCHPAD>>>)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O0>
+                               $<$<AND:$<COMPILE_LANGUAGE:CUDA>,${fits}>:--Ofast-compile=min>)
+      endif()
       # fmt 9 takes nvcc for a compiler without constexpr functions.
       target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
@@ -52,7 +58,8 @@ function(esker_device_sources target)
       list(TRANSFORM ESKER_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
       add_custom_command(OUTPUT ${wrapper}.hip.o
         # hipcc asks for the GPUs of this machine unless it is told the targets, which it is.
-        COMMAND ${ESKER_HIPCC} -std=c++20 -O2 -fPIC -Wall -Wextra -Wshadow ${architectures}
+        COMMAND ${ESKER_HIPCC} -std=c++20 -O$<IF:$<BOOL:${ESKER_FAST_COMPILE}>,0,2> -fPIC -Wall -Wextra -Wshadow
+                ${architectures}
                 "$<$<BOOL:${includes}>:-I$<JOIN:$<REMOVE_DUPLICATES:${includes}>,;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
                 -MD -MF ${wrapper}.hip.d -MT ${wrapper}.hip.o
@@ -72,14 +79,15 @@ function(esker_device_sources target)
 endfunction()
 
 function(esker_device_test name)
-  cmake_parse_arguments(arg "GPU_ALONE" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  if(ESKER_DEVICE STREQUAL "CPU" OR NOT arg_GPU_ALONE)
+  if(ESKER_DEVICE STREQUAL "CPU")
     esker_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT} LABELS unit)
+  else()
+    esker_gpu_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT})
   endif()
-  esker_gpu_test(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
 function(esker_gpu_test name)

@@ -58,9 +58,9 @@ std::vector<Damage> damages() {
 class DamagedFrame : public ::testing::TestWithParam<std::tuple<Damage, std::uint32_t>> {};
 
 TEST_P(DamagedFrame, IsAnErrorEverywhereThatNamesItsSender) {
-  const auto& [damage, helpers] = GetParam();
+  const Damage& damage = std::get<0>(GetParam());
   Config config = tiny_config();
-  config.apply_helpers = helpers;
+  config.apply_helpers = std::get<1>(GetParam());
   Pes pes(2, config);
   bool done = false;  // PE 0's network thread alone sends to PE 1
   pes.world().set_tamper([&](std::uint32_t from, std::uint32_t, Bytes& frame) {
