@@ -6,6 +6,12 @@
 
 #include <esker/device/platform.hpp>
 
+#if defined(ESKER_ON_CUDA)
+#include <esker/device/cuda/reduce.hpp>
+#elif defined(ESKER_ON_HIP)
+#include <esker/device/hip/reduce.hpp>
+#endif
+
 #if defined(ESKER_ON_GPU)
 
 namespace esker::gpu {
@@ -34,9 +40,9 @@ __device__ void exchange_loop(T* at, Next next) {
 template <class T>
 __device__ void add(T* at, T value) {
   if constexpr (std::is_integral_v<T>) {
-    atomicAdd(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
+    reduce_add(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
   } else {
-    atomicAdd(at, value);
+    reduce_add(at, value);
   }
 }
 template <class T>
@@ -49,15 +55,15 @@ __device__ void raise_to(T* at, T value) {
 }
 template <class T>
 __device__ void bit_and(T* at, T value) {
-  atomicAnd(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
+  reduce_and(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
 }
 template <class T>
 __device__ void bit_or(T* at, T value) {
-  atomicOr(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
+  reduce_or(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
 }
 template <class T>
 __device__ void bit_xor(T* at, T value) {
-  atomicXor(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
+  reduce_xor(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
 }
 /// A store of 1 to 8 bytes, whole, that other lanes may race with.
 template <class T>

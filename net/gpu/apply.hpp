@@ -201,34 +201,23 @@ ESKER_HD std::uint32_t kind_of(const OneHandler<Call>& handler) {
   return handler.index + 1;
 }
 
-/// Messages of a package as lists: all of a granule's are on one. In scratchpad, for each wave of a pass.
-struct GranuleLists {
-  static constexpr std::uint32_t kMessages = 256;  // at a time
-  static constexpr std::uint32_t kLists = 64;
-  static constexpr std::uint32_t kEnd = 0xffff;
-  GroupAtomic<std::uint32_t> heads[kLists];
-  std::uint16_t next[kMessages];
-
-  ESKER_HD void push(std::uint32_t list, std::uint32_t message) {
-    std::uint32_t head = heads[list].load_relaxed();
-    while (!heads[list].compare_exchange_relaxed(head, message)) {
-    }
-    next[message] = static_cast<std::uint16_t>(head);
-  }
-};
-struct PassLists {
-  GranuleLists of_wave[kPassLanes / 32];
-};
+/// Requires the lock of its granule.
+template <class Call>
+ESKER_HD void call_handler_once(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
+                                std::uint32_t message, HandlerContext& context) {
+  std::uint64_t arguments[Call::kWords];
+  for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, message);
+  handler.call(context, share.heap.base + m.offset(message), arguments);
+}
 
 /// Calls the handler for each message of a list, alone with respect to the granule of its target.
 template <class Call>
 ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<Call>& handler,
                                     const Messages& m, std::uint32_t first, const GranuleLists& lists,
-                                    std::uint32_t list) {
+                                    std::uint32_t list, HandlerContext& context) {
   const auto lock_of = [&](std::uint32_t i) {
     return &share.granule_locks[m.offset(first + i) / HandlerContext::kGranuleBytes % kGranuleLocks];
   };
-  HandlerContext context(share, m.source, m.command.handler);
   DeviceAtomic<std::uint32_t>* held = nullptr;
   // One try or one call a step: lanes of the same wave may hold what this one wants.
   for (std::uint32_t i = lists.heads[list].load_relaxed(); i != GranuleLists::kEnd;) {
@@ -238,9 +227,7 @@ ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<C
       if (lock->load_relaxed() == 0 && lock->compare_exchange_acquire(free, 1)) held = lock;
     }
     if (held != nullptr) {
-      std::uint64_t arguments[Call::kWords];
-      for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, first + i);
-      handler.call(context, share.heap.base + m.offset(first + i), arguments);
+      call_handler_once(share, handler, m, first + i, context);
       i = lists.next[i];
       if (i == GranuleLists::kEnd || lock_of(i) != held) {
         held->store_release(0);
@@ -252,12 +239,14 @@ ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<C
   }
 }
 
-/// Calls the handler for each message. Collective over a crew of a pass. A granule's messages are one lane's,
-/// which takes the granule once: where all go to few granules, waves would spend their time on taking turns.
+/// Calls the handler for each message. Collective over a crew of a pass. Each is a lane's, while its granule
+/// is free. Those of granules that are not become lists, each of them a lane's, which takes a granule once:
+/// where all go to few, waves would spend their time on taking turns.
 template <class Call, class Crew>
 ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
                            const Crew& crew, const Position& mine) {
   GranuleLists& lists = GroupLane::scratch_of<PassLists>().of_wave[GroupLane::wave_of(own_lane())];
+  HandlerContext context(share, m.source, m.command.handler);
   for (std::uint32_t first = 0; first < m.count; first += GranuleLists::kMessages) {
     const std::uint32_t left = m.count - first;
     const std::uint32_t count = left < GranuleLists::kMessages ? left : GranuleLists::kMessages;
@@ -270,11 +259,18 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
           !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
         continue;
       const auto granule = static_cast<std::uint32_t>(offset / HandlerContext::kGranuleBytes);
-      lists.push(granule * 0x9e3779b1u >> 26, i);
+      DeviceAtomic<std::uint32_t>& lock = share.granule_locks[granule % kGranuleLocks];
+      std::uint32_t free = 0;
+      if (lock.load_relaxed() == 0 && lock.compare_exchange_acquire(free, 1)) {
+        call_handler_once(share, handler, m, first + i, context);
+        lock.store_release(0);
+      } else {
+        lists.push(granule * 0x9e3779b1u >> 26, i);
+      }
     }
     crew.sync();
     for (std::uint32_t list = mine.index; list < GranuleLists::kLists; list += mine.total)
-      call_handler_for_list(share, handler, m, first, lists, list);
+      call_handler_for_list(share, handler, m, first, lists, list, context);
     crew.sync();
   }
 }

@@ -112,6 +112,25 @@ struct HandlerShard {
   alignas(kLineBytes) DeviceAtomic<std::uint32_t> calls;  // see HandlersRoom
 };
 
+/// Messages of a package as lists: all of a granule's are on one. In scratchpad, for each wave of a pass.
+struct GranuleLists {
+  static constexpr std::uint32_t kMessages = 256;  // at a time
+  static constexpr std::uint32_t kLists = 64;
+  static constexpr std::uint32_t kEnd = 0xffff;
+  GroupAtomic<std::uint32_t> heads[kLists];
+  std::uint16_t next[kMessages];
+
+  ESKER_HD void push(std::uint32_t list, std::uint32_t message) {
+    std::uint32_t head = heads[list].load_relaxed();
+    while (!heads[list].compare_exchange_relaxed(head, message)) {
+    }
+    next[message] = static_cast<std::uint16_t>(head);
+  }
+};
+struct PassLists {
+  GranuleLists of_wave[kPassLanes / 32];
+};
+
 struct DeviceShare;
 
 /// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
