@@ -5,6 +5,7 @@
 #   esker_device_test(NAME SOURCES FILE...)  one test body, run on the CPU in a CPU build (label unit) and on the
 #                                            GPU in a CUDA or HIP build (NAME_gpu, label gpu); without a GPU
 #                                            that one is skipped
+#   esker_assemble(TARGET...)                kernels as machine code even where ESKER_FAST_COMPILE is on
 #   esker_gpu_test(NAME SOURCES FILE...)     NAME_gpu alone, for what makes no sense on the CPU
 
 set(ESKER_HIP_ARCHITECTURES "gfx90a;gfx1030" CACHE STRING "AMD targets: one with 64 lanes a wave, one with 32")
@@ -19,6 +20,13 @@ if(ESKER_DEVICE STREQUAL "CUDA")
   # constexpr functions of the standard library are for device code too. 20014: a template for both sides
   # calls host functions where it is instantiated for the host alone.
   set(esker_cuda_flags -std=c++20 --extended-lambda --expt-relaxed-constexpr -diag-suppress=20014)
+  # Three quarters of the time is ptxas. Its own --Ofast-compile would give each kernel the scratchpad of all
+  # kernels of its file, which is more than there is. So kernels stay PTX, unless esker_assemble() names their target.
+  if(ESKER_FAST_COMPILE)
+    set(esker_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
+    list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND -virtual)
+    set(esker_fast_cuda_flags --Ofast-compile=min -Xcompiler=-O0)
+  endif()
 elseif(ESKER_DEVICE STREQUAL "HIP")
   # A compiler call for each file: CMake's HIP language wants a ROCm tree, which Debian's hipcc is not.
   find_program(ESKER_HIPCC hipcc REQUIRED)
@@ -41,14 +49,7 @@ function(esker_device_sources target)
       file(CONFIGURE OUTPUT ${wrapper}.cu CONTENT "#include \"${file}\"\n")
       set_property(SOURCE ${wrapper}.cu PROPERTY OBJECT_DEPENDS ${file})
       target_sources(${target} PRIVATE ${wrapper}.cu)
-      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags}>")
-      if(ESKER_FAST_COMPILE)
-        # ptxas then gives each kernel the scratchpad of all kernels of its file: more than there is where
-        # FineGrain's stands beside the outboxes'. A target with such a file says so.
-        set(fits $<NOT:$<BOOL:$<TARGET_PROPERTY:ESKER_MUCH_SCRATCHPAD>>>)
-        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-O0>
-                               $<$<AND:$<COMPILE_LANGUAGE:CUDA>,${fits}>:--Ofast-compile=min>)
-      endif()
+      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${esker_cuda_flags};${esker_fast_cuda_flags}>")
       # fmt 9 takes nvcc for a compiler without constexpr functions.
       target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
@@ -76,6 +77,12 @@ function(esker_device_sources target)
     endif()
   endforeach()
   target_compile_definitions(${target} PRIVATE ESKER_DEVICE_${ESKER_DEVICE}=1)
+endfunction()
+
+function(esker_assemble)
+  if(ESKER_DEVICE STREQUAL "CUDA" AND ESKER_FAST_COMPILE)
+    set_target_properties(${ARGN} PROPERTIES CUDA_ARCHITECTURES "${esker_cuda_architectures}")
+  endif()
 endfunction()
 
 function(esker_device_test name)
