@@ -3,11 +3,25 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
+
 #if defined(ESKER_TEST_HIP)
 #include <string>
 #include <type_traits>
-#include <utility>
 // clang 15 crashes when it meets the constraints of this pair for the first time while it works out, for
 // HIP, which side the implicit members of a map node are for. Having met them before, it does not.
 static_assert(!std::is_copy_assignable_v<std::pair<const std::string, ::testing::internal::CodeLocation> >);
 #endif
+
+namespace esker::testing {
+
+/// Lanes and lanes a group of the largest launch in tests of every way to launch. For ThreadSanitizer each
+/// switch between the fibers of a group is work.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{250u, 96u};
+#else
+inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{700u, 256u};
+#endif
+
+}  // namespace esker::testing

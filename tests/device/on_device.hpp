@@ -84,7 +84,7 @@ struct Way {
 /// Group sizes that are and are not multiples of the wave, a short last group, a group of one.
 inline std::vector<Way> ways() {
   std::vector<Way> all;
-  for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, {700u, 256u}}) {
+  for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, kLargest}) {
 #if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP)
     all.push_back({{lanes, group, hardware_wave_lanes()}, GroupExecution::kFibers});
 #else

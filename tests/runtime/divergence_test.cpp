@@ -134,7 +134,7 @@ struct RunFineGrain {
 /// Collective. `launch(rt, shape, flow)` runs the flow on every lane of the shape, in several shapes.
 template <class Launch>
 void check_flow(Runtime& rt, Launch launch) {
-  for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, {700u, 256u}}) {
+  for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, kLargest}) {
     const LaunchShape shape{lanes, group, rt.config().wave_lanes};
     const Flow flow{rt.heap().allocate<std::uint32_t>(std::uint64_t{lanes} * rt.n_pes() * kMostTrips), lanes,
                     seed() + lanes};
