@@ -77,10 +77,12 @@ class NodeBuffers {
   std::uint64_t grown_bytes() const { return grown_bytes_; }
 
  private:
+  static inline std::uint64_t nowhere_[1];  // never written: where a cursor without a run stands
+
   // The run that a destination is filling. Hot: two words a message are read and one is written.
   struct Cursor {
-    std::uint64_t* next = nullptr;  // the next message's address
-    std::uint64_t* end = nullptr;   // == next: no room
+    std::uint64_t* next = nowhere_;  // the next message's address
+    std::uint64_t* end = nowhere_;   // == next: no room
   };
   struct Open {
     Buffer* buffer = nullptr;
