@@ -134,18 +134,15 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         barrier(Collective::kEnd);
         orderly = true;
       }
-    } catch (const Error& error) {
-      if (!in_exception) {
-        std::fputs(fmt::format("esker: PE {}: at the end of Runtime: {}\n", pe_, error.what()).c_str(),
-                   stderr);
-      }
-      failure_.set(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception", pe_));
+    } catch (const std::exception& error) {
+      if (!in_exception) say("at the end of Runtime", error);
+      failure_.set(Error::Kind::kNetwork, "PE " + std::to_string(pe_) + " has left the job by an exception");
       network_->bell().ring();
     }
     try {
       owner_.stop(orderly);
-    } catch (const Error& error) {
-      std::fputs(fmt::format("esker: PE {}: closing the network: {}\n", pe_, error.what()).c_str(), stderr);
+    } catch (const std::exception& error) {
+      say("closing the network", error);
     }
     set_thread_name({});
   }
@@ -414,6 +411,11 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::uint64_t declared_memory_bytes() const { return declared_bytes_; }
 
  private:
+  /// What goes wrong at the end has nobody left to be thrown to.
+  void say(const char* when, const std::exception& error) const noexcept {
+    std::fprintf(stderr, "esker: PE %u: %s: %s\n", pe_, when, error.what());
+  }
+
   /// Marks the user's thread as inside a call, for reports, and refuses calls after a failure.
   class Call {
    public:

@@ -4,10 +4,6 @@
 // function of the seed, p and k alone, so any PE can recompute any stream: verification takes back, on the
 // words that it owns, what every PE has sent, and finds the table as it was.
 #include <fmt/format.h>
-#include <esker/device/election/fine_grain.hpp>
-#include <esker/device/election/per_lane.hpp>
-#include <esker/device/election/per_wave.hpp>
-#include <esker/device/election/predicated.hpp>
 #include <esker/esker.hpp>
 #include <esker/runtime/command_line.hpp>
 
@@ -23,9 +19,13 @@
 #include "../harness/fill.hpp"
 #include "../harness/json.hpp"
 #include "../styles/superstep.hpp"
+#include "elections.hpp"
 #include "stream.hpp"
+#include "updates.hpp"
 
 namespace {
+
+using gups::Fold, gups::Problem, gups::Send, gups::Updates;
 
 struct Options : harness::Options {
   Options() { size.clear(); }  // --updates and --table have defaults of their own
@@ -38,202 +38,21 @@ struct Options : harness::Options {
   bool hpcc = false;
 };
 
-/// The problem, the same on every PE.
-struct Problem {
-  std::uint64_t seed;
-  std::uint32_t pes;           // destinations; in the projection more than there are PEs
-  std::uint64_t words_a_pe;    // of one destination
-  std::uint64_t updates_a_pe;  // that one PE sends
-  inputs::RandomStream stream_of(std::uint64_t pe) const { return gups::stream_of(seed, pe, updates_a_pe); }
-};
-
-struct Fold {
-  std::uint64_t value;
-};
-
-// --- What is sent, for --style: one update a lane.
-
-struct Update {
-  std::uint64_t k;
-  bool is_sent;
-};
-
-template <class M>
-struct Updates {
-  using Message = M;
-  using State = Update;
-  Problem problem;
-  esker::SymmetricArray<std::uint64_t> table;
-  esker::Handler<std::uint64_t, Fold> handler;
-  inputs::RandomStream stream;  // of this PE
-
-  ESKER_HD State start(std::uint64_t id) const { return {id, false}; }
-  ESKER_HD bool next(State& state, Message& message) const {
-    if (state.is_sent) return false;
-    state.is_sent = true;
-    const std::uint64_t r = stream[state.k];
-    const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
-    message.target = &table[index];
-    message.pe = pe;
-    if constexpr (std::is_same_v<Message, styles::Put<std::uint64_t>>) {
-      message.value = gups::put_value(problem.seed, pe * problem.words_a_pe + index);
-    } else if constexpr (std::is_same_v<Message, styles::Add<std::uint64_t>>) {
-      message.value = r;
-    } else if constexpr (std::is_same_v<Message, styles::Call<std::uint64_t, Fold>>) {
-      message.handler = handler;
-      message.arguments = {r};
-    }
-    return true;
-  }
-};
-
-// --- The kernel, once for each operation. `where` is the destination and the local stand-in address.
-
-struct Send {
-  Problem problem;
-  esker::SymmetricArray<std::uint64_t> table;
-  esker::Handler<std::uint64_t, Fold> handler;
-  inputs::RandomStream stream;  // of this PE
-  bool projecting;              // the whole table stands on this PE
-
-  template <class Item, class... Election>
-  ESKER_HD void inc(Item&& item, std::uint64_t k, Election&&... election) const {
-    const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_inc(item, target, pe, election...);
-  }
-  template <class Item, class... Election>
-  ESKER_HD void add(Item&& item, std::uint64_t k, Election&&... election) const {
-    const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_add(item, target, r, pe, election...);
-  }
-  template <class Item, class... Election>
-  ESKER_HD void exclusive_or(Item&& item, std::uint64_t k, Election&&... election) const {
-    const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_xor(item, target, r, pe, election...);
-  }
-  template <class Item, class... Election>
-  ESKER_HD void put(Item&& item, std::uint64_t k, Election&&... election) const {
-    const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_put(item, target, gups::put_value(problem.seed, entry), pe, election...);
-  }
-  template <class Item, class... Election>
-  ESKER_HD void am(Item&& item, std::uint64_t k, Election&&... election) const {
-    const auto [pe, target, r, entry] = locate(k);
-    esker::shmem_am(item, handler, target, {r}, pe, election...);
-  }
-
- private:
-  struct Located {
-    std::uint32_t pe;
-    std::uint64_t* target;
-    std::uint64_t r;
-    std::uint64_t entry;
-  };
-  ESKER_HD Located locate(std::uint64_t k) const {
-    const std::uint64_t r = stream[k];
-    const auto [pe, index] = gups::place(r, problem.pes, problem.words_a_pe);
-    const std::uint64_t entry = pe * problem.words_a_pe + index;
-    return {pe, &table[projecting ? entry : index], r, entry};
-  }
-};
-
-// An update as something that every lane calls with its number.
-#define GUPS_OPERATION(Name, member)                                                       \
-  struct Name {                                                                            \
-    Send send;                                                                             \
-    template <class Item, class... Election>                                               \
-    ESKER_HD void operator()(Item&& item, std::uint64_t k, Election&&... election) const { \
-      send.member(item, k, election...);                                                   \
-    }                                                                                      \
-  }
-GUPS_OPERATION(Inc, inc);
-GUPS_OPERATION(Add, add);
-GUPS_OPERATION(Xor, exclusive_or);
-GUPS_OPERATION(Put, put);
-GUPS_OPERATION(Am, am);
-#undef GUPS_OPERATION
-
-/// Whichever `op` names, for elections that are compared rather than used: one kernel each.
-struct Any {
-  Send send;
-  enum Op { kInc, kAdd, kXor, kPut, kAm } op;
-  template <class Item, class... Election>
-  ESKER_HD void operator()(Item&& item, std::uint64_t k, Election&&... election) const {
-    switch (op) {
-      case kInc:
-        return send.inc(item, k, election...);
-      case kAdd:
-        return send.add(item, k, election...);
-      case kXor:
-        return send.exclusive_or(item, k, election...);
-      case kPut:
-        return send.put(item, k, election...);
-      case kAm:
-        return send.am(item, k, election...);
-    }
-  }
-};
-
-/// Launches `call(item, k)` for every update of this PE.
-template <class Call>
-void launch(esker::Runtime& rt, std::uint64_t updates, const Call& call) {
-  rt.launch(
-      updates, [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id()); }, "gups");
-}
-
-/// The same with the election asked for.
-void launch_with(esker::Runtime& rt, const std::string& election, std::uint64_t updates, const Any& call) {
-  using esker::GroupItem;
-  if (election == "per-lane") {
-    rt.launch(
-        updates,
-        [call] ESKER_LAMBDA(esker::WorkItem item) { call(item, item.global_id(), esker::PerLane{}); },
-        "gups");
-  } else if (election == "auto-group") {
-    rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id()); }, "gups");
-  } else if (election == "per-wave") {
-    rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id(), esker::PerWave{}); },
-        "gups");
-  } else if (election == "predicated") {
-    rt.launch(
-        updates, [call] ESKER_LAMBDA(GroupItem & item) { call(item, item.global_id(), esker::Predicated{}); },
-        "gups");
-  } else {
-    rt.launch(
-        updates,
-        [call] ESKER_LAMBDA(GroupItem & item) {
-          auto& state = item.group_lane().scratch<esker::FineGrainState<1024>>();
-          esker::FineGrainBarrier<1024> members(item.group_lane(), state);
-          members.join();
-          item.group().sync();
-          call(item, item.global_id(), esker::FineGrain<1024>{members});
-          members.leave();
-        },
-        "gups");
-  }
-}
-
+/// Every update of this PE, a lane each.
 void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint64_t updates) {
-  if (o.election != "auto") {
-    const auto op = o.op == "inc"   ? Any::kInc
-                    : o.op == "add" ? Any::kAdd
-                    : o.op == "xor" ? Any::kXor
-                    : o.op == "put" ? Any::kPut
-                                    : Any::kAm;
-    return launch_with(rt, o.election, updates, {send, op});
-  }
+  using esker::WorkItem;
+  if (o.election != "auto") return gups::send_with_election(rt, o.election, o.op, updates, send);
+  const auto launch = [&](const auto& kernel) { rt.launch(updates, kernel, "gups"); };
   if (o.op == "inc")
-    launch(rt, updates, Inc{send});
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.inc(item, item.global_id()); });
   else if (o.op == "add")
-    launch(rt, updates, Add{send});
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.add(item, item.global_id()); });
   else if (o.op == "xor")
-    launch(rt, updates, Xor{send});
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.exclusive_or(item, item.global_id()); });
   else if (o.op == "put")
-    launch(rt, updates, Put{send});
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.put(item, item.global_id()); });
   else
-    launch(rt, updates, Am{send});
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.am(item, item.global_id()); });
 }
 
 /// The same in another style. Collective.

@@ -16,7 +16,6 @@ namespace inputs {
 namespace {
 
 constexpr int kGzipOnly = 16 + MAX_WBITS;
-constexpr std::size_t kChunkBytes = 1 << 16;
 constexpr std::string_view kMagic = "\x1f\x8b";
 
 class PlainBytes final : public ByteStream {

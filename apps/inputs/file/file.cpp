@@ -20,8 +20,6 @@ namespace {
   throw esker::Error(esker::Error::Kind::kConfiguration, message);
 }
 
-constexpr std::size_t kChunkBytes = 1 << 16;
-
 }  // namespace
 
 void bad_line(const std::string& file, std::uint64_t line, const std::string& reason) {

@@ -8,6 +8,9 @@
 
 namespace inputs {
 
+/// What sequential readers take at a time.
+inline constexpr std::size_t kChunkBytes = 1 << 16;
+
 /// Throws esker::Error{kConfiguration} "FILE:LINE: reason"; lines count from 1.
 [[noreturn]] void bad_line(const std::string& file, std::uint64_t line, const std::string& reason);
 /// The same for files without lines: "FILE: byte N: reason"; bytes count from 0.

@@ -16,7 +16,6 @@ constexpr std::uint64_t kPlacesX = kTile - kHole - kLeastX - 1;
 constexpr std::uint64_t kLeastY = 1;
 constexpr std::uint64_t kPlacesY = kTile - kHole - kLeastY;
 constexpr std::uint64_t kMaxTiles = 1 << 20;  // a side
-constexpr std::uint64_t kMaxWeight = 255;
 
 static_assert(BubbleMesh::kTileVertices == kTile * kTile - kHole * kHole);
 

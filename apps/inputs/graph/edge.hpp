@@ -16,6 +16,9 @@ struct Edge {
   friend auto operator<=>(const Edge&, const Edge&) = default;
 };
 
+/// Generators draw integer weights from 1 to this, as GAP does.
+inline constexpr std::uint64_t kMaxWeight = 255;
+
 /// Called once for each edge; what it throws reaches the caller of the stream.
 using EdgeVisitor = std::function<void(const Edge&)>;
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr unsigned kMaxScale = 40;
 constexpr std::uint64_t kMaxDegree = 1 << 20;
-constexpr std::uint64_t kMaxWeight = 255;  // GAP's
 
 // Words of an edge's stream.
 constexpr std::uint64_t kWeightWord = 1;

@@ -53,12 +53,12 @@ Number parse(std::string_view field) {
 }
 
 /// What the beginning of the file says about all of it.
-struct Layout {
+struct TextLayout {
   std::size_t columns;
   std::uint64_t first_point;  // bytes
 };
 
-Layout layout_of(const File& file) {
+TextLayout text_layout(const File& file) {
   LineReader lines(file);
   bool may_be_header = true;
   while (const auto line = lines.next()) {
@@ -80,7 +80,7 @@ Layout layout_of(const File& file) {
 template <class Real>
 Points<Real> read_csv(const std::string& path, Part part) {
   const File file(path);
-  const Layout layout = layout_of(file);
+  const TextLayout layout = text_layout(file);
   const Range range = range_of(file.size() - layout.first_point, part);
   const std::uint64_t begin = file.line_start(layout.first_point + range.begin);
   const std::uint64_t end = layout.first_point + range.end;

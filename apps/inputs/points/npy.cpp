@@ -128,7 +128,7 @@ class HeaderParser {
 };
 
 /// What a file of the kind that we read says about its array.
-struct Layout {
+struct ArrayLayout {
   bool is_double;
   std::uint64_t rows;
   std::uint64_t columns;
@@ -136,7 +136,7 @@ struct Layout {
   std::uint64_t value_bytes() const { return is_double ? 8 : 4; }
 };
 
-Layout layout_of(const File& file) {
+ArrayLayout array_layout(const File& file) {
   std::array<char, 12> start{};
   const std::size_t n = file.read_at(0, start);
   if (!std::string_view(start.data(), n).starts_with(kMagic)) {
@@ -172,7 +172,7 @@ Layout layout_of(const File& file) {
   if (header.shape.size() != 2) {
     parser.fail(fmt::format("{} dimensions; two are read, points and coordinates", header.shape.size()));
   }
-  Layout layout{header.type == "<f8", header.shape[0], header.shape[1], header_at + length};
+  ArrayLayout layout{header.type == "<f8", header.shape[0], header.shape[1], header_at + length};
   if (layout.rows == 0 || layout.columns == 0) parser.fail("the array is empty");
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(layout.rows, layout.columns, &bytes) ||
@@ -216,7 +216,7 @@ bool is_npy(const File& file) {
 template <class Real>
 Points<Real> read_npy(const std::string& path, Part part) {
   const File file(path);
-  const Layout layout = layout_of(file);
+  const ArrayLayout layout = array_layout(file);
   const Range rows = range_of(layout.rows, part);
   const std::uint64_t at = layout.first_value + rows.begin * layout.columns * layout.value_bytes();
   const std::uint64_t count = rows.size() * layout.columns;
