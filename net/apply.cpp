@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 
+#include <esker/aggregator/update.hpp>
 #include <esker/device/error.hpp>
 
 namespace esker {
@@ -35,12 +36,6 @@ template <class T>
 void store(std::byte* at, T value) {
   std::atomic_ref<T>(*reinterpret_cast<T*>(at)).store(value, std::memory_order_relaxed);
 }
-template <class T>
-T value_of(std::uint64_t word) {
-  T value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
 
 template <Operation O, class T>
 void update(std::byte* at, std::uint64_t word) {
@@ -49,23 +44,7 @@ void update(std::byte* at, std::uint64_t word) {
   } else if constexpr (O == Operation::kInc) {
     update<Operation::kAdd, T>(at, 1);
   } else {
-    const T old = load<T>(at);
-    const T value = value_of<T>(word);
-    T next = old;
-    if constexpr (O == Operation::kAdd) {
-      if constexpr (std::is_integral_v<T>) {
-        using U = std::make_unsigned_t<T>;  // wraps, as the network's atomics do
-        next = static_cast<T>(static_cast<U>(old) + static_cast<U>(value));
-      } else {
-        next = old + value;
-      }
-    }
-    if constexpr (O == Operation::kMin) next = std::min(old, value);
-    if constexpr (O == Operation::kMax) next = std::max(old, value);
-    if constexpr (O == Operation::kAnd) next = old & value;
-    if constexpr (O == Operation::kOr) next = old | value;
-    if constexpr (O == Operation::kXor) next = old ^ value;
-    store<T>(at, next);
+    store<T>(at, updated<O>(load<T>(at), value_of<T>(word)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <esker/aggregator/command.hpp>
 #include <esker/aggregator/trace.hpp>
+#include <esker/aggregator/update.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/gpu/sink.hpp>
@@ -35,6 +36,8 @@ class ProducerServices {
   /// A package of `count` messages is about to be published / has been.
   virtual void will_publish(std::uint32_t count) = 0;
   virtual void has_published() = 0;
+  /// It stands for so many more calls, of which `remote` are to other PEs.
+  virtual void has_combined(std::uint64_t calls, std::uint64_t remote) = 0;
 
  protected:
   ~ProducerServices() = default;
@@ -83,6 +86,10 @@ class PackageSink {
   std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
     return context_->queue.row(ticket, words, r);
   }
+  std::uint32_t pe() const { return context_->pe; }
+  void has_combined(std::uint64_t calls, std::uint64_t remote) {
+    context_->services->has_combined(calls, remote);
+  }
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
     if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
     context_->services->will_publish(count);
@@ -128,6 +135,7 @@ class Outbox {
     std::uint64_t* end = nullptr;  // == next: full, or nothing is open
     std::uint32_t columns = 0;
     std::uint32_t command = 0;
+    bool combines = false;
   };
   // Commands that a kernel alternates between stay open side by side.
   static constexpr std::uint32_t kOpenCommands = 4;
@@ -137,17 +145,44 @@ class Outbox {
     std::uint32_t count = 0;
     std::uint32_t columns = 0;
     std::unique_ptr<std::uint64_t[]> payload;
+    std::uint64_t combined = 0;  // calls that share a column with an earlier one
+    std::uint64_t combined_remote = 0;
+    std::uint32_t plain_left = 0;  // packages that do not look for such calls
   };
+  // Where few calls can be combined, so many packages of 16 do not look for them.
+  static constexpr std::uint32_t kPlainPackages = 15;
 
   // By value, in and out: the loop's copy has no address.
   Open switch_to(Open open, std::uint32_t command, std::uint32_t words);
   Open publish(Open open);
   void publish(Staged& staged);
+  static bool combines(const Staged& staged);
+
+  /// Adds the message to one in the open package that updates the same word, if it finds one.
+  bool combine(const Open& open, Command command, const std::uint64_t (&words)[2]) {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // Fibonacci hashing: the top bits mix all
+    std::uint64_t* const row = open.end - open.columns;
+    const auto count = static_cast<std::uint32_t>(open.next - row);
+    std::uint32_t& column = column_of_[words[0] * kGolden >> (64 - kColumnBits)];
+    if (column >= count || row[column] != words[0]) {
+      column = count;  // where it will stand
+      return false;
+    }
+    std::uint64_t& value = row[std::size_t{column} + open.columns];
+    value = combined(command, value, words[1]);
+    Staged& staged = staged_[current_];
+    ++staged.combined;
+    staged.combined_remote += words[0] >> kOffsetBits != sink_.pe() ? 1 : 0;
+    return true;
+  }
 
   Open open_;                  // while no Filling is alive
   std::uint32_t current_ = 0;  // the staged package that is open
   std::uint32_t next_victim_ = 0;
   std::array<Staged, kOpenCommands> staged_;
+  // Where the last message with this hash of an address went; a guess, since packages and commands change.
+  static constexpr int kColumnBits = 8;
+  std::array<std::uint32_t, std::size_t{1} << kColumnBits> column_of_{};
   PackageSink sink_;
 };
 
@@ -164,6 +199,9 @@ class Outbox::Filling {
   void send(std::uint32_t command, const std::uint64_t (&words)[Words]) {
     if (command != open_.command) [[unlikely]]
       open_ = outbox_->switch_to(open_, command, Words);
+    if constexpr (Words == 2) {
+      if (open_.combines && outbox_->combine(open_, Command::from_word(command), words)) return;
+    }
     for (std::uint32_t r = 0; r < Words; ++r) open_.next[std::size_t{r} * open_.columns] = words[r];
     if (++open_.next == open_.end) [[unlikely]]
       open_ = outbox_->publish(open_);

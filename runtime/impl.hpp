@@ -381,6 +381,11 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (context_.queue.was_occupied() >= context_.queue.slots() / 2) aggregators_->ring();
   }
 
+  void has_combined(std::uint64_t calls, std::uint64_t remote) override {
+    combined_local_.fetch_add(calls - remote, std::memory_order_relaxed);
+    combined_remote_.fetch_add(remote, std::memory_order_relaxed);
+  }
+
   // --- What there is.
 
   int exceptions_at_start() const { return exceptions_at_start_; }
@@ -398,6 +403,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
                                    : published_.load(std::memory_order_relaxed);
     s.messages_local = network_->messages_local() + direct.local;
     s.messages_remote = network_->messages_remote() + direct.sent - direct.local;
+    s.combined_local = combined_local_.load(std::memory_order_relaxed);
+    s.combined_remote = combined_remote_.load(std::memory_order_relaxed);
     s.messages_applied = network_->applied();
     s.packages = aggregators_->packages() + direct.packages;
     s.buffers_sent = network_->buffers_shipped() + direct.packages;
@@ -619,6 +626,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   bool ended_ = false;
 
   std::atomic<std::uint64_t> published_{0};
+  std::atomic<std::uint64_t> combined_local_{0};
+  std::atomic<std::uint64_t> combined_remote_{0};
   std::atomic<std::uint64_t> claimed_{0};  // messages that lanes have published or hold a ticket for
   std::atomic<std::uint32_t> waiting_lanes_{0};
   std::atomic<bool> call_waits_{false};  // the user's thread waits for others

@@ -17,13 +17,20 @@ Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t w
     next_victim_ = (next_victim_ + 1) % kOpenCommands;
     publish(staged_[found]);
     const std::uint32_t columns = sink_.columns(words);
-    staged_[found] = {command, words, 0, columns,
-                      std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words)};
+    staged_[found] = {
+        .command = command,
+        .words = words,
+        .columns = columns,
+        .payload = std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words)};
   }
   current_ = found;
   const Staged& staged = staged_[found];
   std::uint64_t* const first = staged.payload.get();
-  return {first + staged.count, first + staged.columns, staged.columns, command};
+  return {first + staged.count, first + staged.columns, staged.columns, command, combines(staged)};
+}
+
+bool Outbox::combines(const Staged& staged) {
+  return staged.plain_left == 0 && may_combine(Command::from_word(staged.command).operation);
 }
 
 Outbox::Open Outbox::publish(Open open) {
@@ -31,6 +38,7 @@ Outbox::Open Outbox::publish(Open open) {
   staged.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
   publish(staged);
   open.next = staged.payload.get();
+  open.combines = combines(staged);
   return open;
 }
 
@@ -43,6 +51,12 @@ void Outbox::publish(Staged& staged) {
                 staged.count * sizeof(std::uint64_t));
   }
   sink_.publish(ticket, staged.command, staged.words, staged.count);
+  if (staged.combined > 0) sink_.has_combined(staged.combined, staged.combined_remote);
+  if (staged.plain_left > 0)
+    --staged.plain_left;
+  else if (staged.combined < staged.count / 4)
+    staged.plain_left = kPlainPackages;
+  staged.combined = staged.combined_remote = 0;
   staged.count = 0;
 }
 

@@ -12,6 +12,9 @@ struct Statistics {
   std::uint64_t messages_local = 0;   // routed to this PE
   std::uint64_t messages_remote = 0;  // routed to another
   std::uint64_t messages_applied = 0;
+  // Lanes' calls beside those: they found a message to the same word, and travel in it.
+  std::uint64_t combined_local = 0;
+  std::uint64_t combined_remote = 0;
   std::uint64_t packages = 0;
   std::uint64_t buffers_sent = 0;               // to other PEs
   std::uint64_t bytes_sent = 0;                 // in them, headers included

@@ -164,8 +164,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
     more["projection"] =
         "thesis, section 3.2.3: 1/N of the updates of N PEs on one; all traffic loops back to it";
   }
-  measured.accesses = problem.updates_a_pe * (projecting ? 1 : pes);
-  const auto work = static_cast<double>(measured.accesses);
+  const std::uint64_t updates = problem.updates_a_pe * (projecting ? 1 : pes);
+  const auto work = static_cast<double>(updates);
+  if (o.op == "put") measured.accesses = updates;
   return harness::finish(rt, o, "gups", measured, work, "updates", more);
 }
 

@@ -16,14 +16,15 @@ namespace harness {
 
 Traffic operator-(const Traffic& a, const Traffic& b) {
   return {a.messages_local - b.messages_local, a.messages_remote - b.messages_remote,
-          a.buffers_sent - b.buffers_sent, a.bytes_sent - b.bytes_sent};
+          a.combined_local - b.combined_local, a.combined_remote - b.combined_remote,
+          a.buffers_sent - b.buffers_sent,     a.bytes_sent - b.bytes_sent};
 }
 
 Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine) {
-  std::array<std::uint64_t, 4> sums{mine.messages_local, mine.messages_remote, mine.buffers_sent,
-                                    mine.bytes_sent};
+  std::array<std::uint64_t, 6> sums{mine.messages_local,  mine.messages_remote, mine.combined_local,
+                                    mine.combined_remote, mine.buffers_sent,    mine.bytes_sent};
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
-  return {sums[0], sums[1], sums[2], sums[3]};
+  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
 }
 
 Memory memory_of_pes(esker::Runtime& rt, std::uint64_t beside_heap) {
@@ -51,9 +52,11 @@ Spread spread_of(std::vector<double> all) {
 void write_report(const esker::Runtime& rt, const Result& r, const std::string& json_file,
                   const nlohmann::json& more) {
   if (rt.pe() != 0) return;
-  const std::uint64_t messages = r.traffic.messages_local + r.traffic.messages_remote;
-  const auto accesses = static_cast<double>(std::max(messages, r.accesses));
-  const double remote = accesses == 0 ? 0 : static_cast<double>(r.traffic.messages_remote) / accesses;
+  const std::uint64_t combined = r.traffic.combined_local + r.traffic.combined_remote;
+  const std::uint64_t calls = r.traffic.messages_local + r.traffic.messages_remote + combined;
+  const auto accesses = static_cast<double>(std::max(calls, r.accesses));
+  const auto to_others = static_cast<double>(r.traffic.messages_remote + r.traffic.combined_remote);
+  const double remote = accesses == 0 ? 0 : to_others / accesses;
   const double buffer = r.traffic.buffers_sent == 0 ? 0
                                                     : static_cast<double>(r.traffic.bytes_sent) /
                                                           static_cast<double>(r.traffic.buffers_sent);
@@ -88,6 +91,7 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                       {"verification", r.verification_on ? "on" : "off"},
                       {"messages_local", r.traffic.messages_local},
                       {"messages_remote", r.traffic.messages_remote},
+                      {"messages_combined", combined},
                       {"remote_fraction", remote},
                       {"buffers_sent", r.traffic.buffers_sent},
                       {"average_buffer_bytes", buffer},

@@ -101,6 +101,7 @@ class Superstep {
     if (coprocessor_) {
       mine.messages_local = coprocessor_->messages_local();
       mine.messages_remote += coprocessor_->messages_remote();
+      mine.combined_local = mine.combined_remote = 0;
       mine.buffers_sent += coprocessor_->buffers_sent();
       mine.bytes_sent += coprocessor_->bytes_sent();
     }

@@ -1,0 +1,96 @@
+// What the built-in operations make of a word's value.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <esker/aggregator/command.hpp>
+
+namespace esker {
+
+/// The operand in the value word of a message.
+template <class T>
+T value_of(std::uint64_t word) {
+  T value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+/// O is kAdd to kXor. Integers wrap, as the network's atomics do.
+template <Operation O, class T>
+T updated(T old, T value) {
+  if constexpr (O == Operation::kAdd && std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(old) + static_cast<U>(value));
+  } else if constexpr (O == Operation::kAdd) {
+    return old + value;
+  } else if constexpr (O == Operation::kMin) {
+    return std::min(old, value);
+  } else if constexpr (O == Operation::kMax) {
+    return std::max(old, value);
+  } else if constexpr (O == Operation::kAnd) {
+    return old & value;
+  } else if constexpr (O == Operation::kOr) {
+    return old | value;
+  } else {
+    static_assert(O == Operation::kXor);
+    return old ^ value;
+  }
+}
+
+/// Whether two messages to one word may travel as one: an update by a value, which has an order with nothing.
+constexpr bool may_combine(Operation operation) {
+  return operation >= Operation::kAdd && operation <= Operation::kXor;
+}
+
+namespace detail {
+template <Operation O, class T>
+std::uint64_t combined(std::uint64_t first, std::uint64_t second) {
+  const T both = updated<O>(value_of<T>(first), value_of<T>(second));
+  std::uint64_t word = 0;
+  std::memcpy(&word, &both, sizeof both);
+  return word;
+}
+template <Operation O>
+std::uint64_t combined_integer(Operand operand, std::uint64_t first, std::uint64_t second) {
+  switch (operand) {
+    case Operand::kInt32:
+      return combined<O, std::int32_t>(first, second);
+    case Operand::kUint32:
+      return combined<O, std::uint32_t>(first, second);
+    case Operand::kInt64:
+      return combined<O, std::int64_t>(first, second);
+    default:
+      return combined<O, std::uint64_t>(first, second);
+  }
+}
+template <Operation O>
+std::uint64_t combined_number(Operand operand, std::uint64_t first, std::uint64_t second) {
+  if (operand == Operand::kFloat) return combined<O, float>(first, second);
+  if (operand == Operand::kDouble) return combined<O, double>(first, second);
+  return combined_integer<O>(operand, first, second);
+}
+}  // namespace detail
+
+/// The value word of the one message that does what these two do. Requires may_combine() and the operation's
+/// operand.
+inline std::uint64_t combined(Command command, std::uint64_t first, std::uint64_t second) {
+  switch (command.operation) {
+    case Operation::kMin:
+      return detail::combined_number<Operation::kMin>(command.operand, first, second);
+    case Operation::kMax:
+      return detail::combined_number<Operation::kMax>(command.operand, first, second);
+    case Operation::kAnd:
+      return detail::combined_integer<Operation::kAnd>(command.operand, first, second);
+    case Operation::kOr:
+      return detail::combined_integer<Operation::kOr>(command.operand, first, second);
+    case Operation::kXor:
+      return detail::combined_integer<Operation::kXor>(command.operand, first, second);
+    default:
+      return detail::combined_number<Operation::kAdd>(command.operand, first, second);
+  }
+}
+
+}  // namespace esker
