@@ -20,7 +20,7 @@ namespace esker {
 namespace gpu {
 namespace {
 
-constexpr std::size_t kChunkTableBytes = 16 * 1024;
+constexpr std::uint32_t kChunkMessages = 256;  // as few as serve many waves
 constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
                                            << 30;  // page-locked all at once: a second a few GiB
 
@@ -237,9 +237,10 @@ class Engine final : public DeviceEngine {
       return true;
     }
     std::byte* const slot = frames_.as<std::byte>() + f * slot_bytes_;
-    require(ESKER_GPU(MemcpyAsync)(slot, staged, table_bytes(chunks), ESKER_GPU(MemcpyDefault), copy_stream_),
-            "copying a frame to the device");
-    require(ESKER_GPU(MemcpyAsync)(slot + kChunkTableBytes, staged + kChunkTableBytes, job.header.bytes,
+    require(
+        ESKER_GPU(MemcpyAsync)(slot, staged, chunks * sizeof(Chunk), ESKER_GPU(MemcpyDefault), copy_stream_),
+        "copying a frame to the device");
+    require(ESKER_GPU(MemcpyAsync)(slot + table_bytes_, staged + table_bytes_, job.header.bytes,
                                    ESKER_GPU(MemcpyDefault), copy_stream_),
             "copying a frame to the device");
     FrameInFlight& frame = frame_of_[f];
@@ -421,7 +422,12 @@ class Engine final : public DeviceEngine {
     share_.pass_moved = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
     share_.heap_end = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 3 * kLineBytes);
     if (settings_.heap_on_device) {
-      slot_bytes_ = kChunkTableBytes + (settings_.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+      // A run of n messages is at most 1 + n / kChunkMessages chunks.
+      constexpr std::size_t kLeastRunBytes = sizeof(wire::RunHeader) + sizeof(std::uint64_t);
+      const std::size_t most_chunks = settings_.frame_bytes / kLeastRunBytes +
+                                      settings_.frame_bytes / sizeof(std::uint64_t) / kChunkMessages;
+      table_bytes_ = whole_lines(most_chunks * sizeof(Chunk));
+      slot_bytes_ = table_bytes_ + whole_lines(settings_.frame_bytes);
       turns_ = DeviceMemory(kFrames * sizeof(FrameTurn), "frames' turns");
       frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
       staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
@@ -484,31 +490,27 @@ class Engine final : public DeviceEngine {
     return static_cast<std::byte*>(at);
   }
 
-  static std::size_t table_bytes(std::uint32_t chunks) {
-    return std::max<std::size_t>(1, chunks) * sizeof(Chunk);
+  static std::size_t whole_lines(std::size_t bytes) {
+    return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
 
   /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
   std::uint32_t stage(const ApplyJob& job, std::byte* staged) const {
     auto* const table = reinterpret_cast<Chunk*>(staged);
-    std::byte* const frame = staged + kChunkTableBytes;
+    std::byte* const frame = staged + table_bytes_;
     std::memcpy(frame, job.frame, job.header.bytes);
-    // Chunks as small as serve many waves, as large as the table allows.
-    constexpr std::uint32_t kMostChunks = kChunkTableBytes / sizeof(Chunk);
-    std::uint32_t chunk_messages = 256;
-    while (job.header.messages / chunk_messages + job.header.runs > kMostChunks) chunk_messages *= 2;
     std::uint32_t chunks = 0;
     wire::RunReader reader(job.frame);
     wire::Run run;
     while (reader.next(run)) {
-      for (std::uint32_t first = 0; first < run.count; first += chunk_messages) {
+      for (std::uint32_t first = 0; first < run.count; first += kChunkMessages) {
         const auto at =
             static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - job.frame);
         table[chunks++] = {run.command.word(),
                            run.words,
-                           std::min(chunk_messages, run.count - first),
+                           std::min(kChunkMessages, run.count - first),
                            run.count,
-                           static_cast<std::uint32_t>(kChunkTableBytes) + at,
+                           static_cast<std::uint32_t>(table_bytes_) + at,
                            job.header.source};
       }
     }
@@ -591,9 +593,11 @@ class Engine final : public DeviceEngine {
       case Trouble::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
-            fmt::format("handlers of a wave have sent {} messages that nothing has sent on yet, and no more "
-                        "fit: each message makes more than one new one, faster than they are applied",
-                        r.offset));
+            fmt::format(
+                "one of the device's queues for what handlers send holds {} messages that nothing has "
+                "sent on yet, and no more fit: each message makes more than one new one, faster than "
+                "they are applied",
+                r.offset));
       default:
         throw Error(
             Error::Kind::kNetwork,
@@ -640,6 +644,7 @@ class Engine final : public DeviceEngine {
   std::atomic<std::size_t> handlers_known_{0};
 
   // The network owner's.
+  std::size_t table_bytes_ = 0;  // in front of a frame
   std::size_t slot_bytes_ = 0;
   std::vector<std::uint32_t> free_frames_;
   std::array<FrameInFlight, kFrames> frame_of_;

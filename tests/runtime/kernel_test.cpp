@@ -65,6 +65,36 @@ TEST(Launch, RunsEachLaneOnceInEveryShape) {
   run_pes(way("3 lane threads", 1, [](Config& config) { config.cpu_threads = 3; }), launch_in_every_shape);
 }
 
+// A package, and a run in its buffer, for each message: more runs than buffers have otherwise.
+void send_runs_of_one(Runtime& rt) {
+  constexpr std::uint64_t kLanes = 6000, kWords = 64;
+  const auto words = rt.heap().allocate<std::uint64_t>(kWords);
+  const std::uint32_t other = 1 - rt.pe();
+  rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
+    const std::uint64_t id = item.global_id();
+    std::uint64_t* const word = &words[id % kWords];
+    if (id % 2 == 0)
+      shmem_inc(item, word, other, PerLane{});
+    else
+      shmem_add(item, word, 1, other, PerLane{});
+  });
+  rt.barrier_all();
+  std::uint64_t sum = 0;
+  for (const std::uint64_t word : rt.heap().read(words)) sum += word;
+  EXPECT_EQ(sum, kLanes);
+}
+TEST(Launch, FillsBuffersWithRunsOfOneMessage) {
+  run_pes(way("large buffers", 2,
+              [](Config& config) {
+                config.heap = kOnGpu ? HeapKind::kDevice : HeapKind::kHost;
+                config.peer_memory = kOnGpu ? PeerMemory::kOff : config.peer_memory;
+                config.device_package_slots = 1024;
+                config.package_slots = 1024;
+                config.node_buffer_bytes = 64 << 10;
+              }),
+          send_runs_of_one);
+}
+
 void send_in_every_shape(Runtime& rt) {
   for (const LaunchShape shape : {LaunchShape{1, 1, 1}, LaunchShape{1000, 7, 3}, LaunchShape{130, 64, 32},
                                   LaunchShape{999, 1024, 64}}) {
