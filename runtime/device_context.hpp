@@ -151,6 +151,9 @@ class Outbox {
   };
   // Where few calls can be combined, so many packages of 16 do not look for them.
   static constexpr std::uint32_t kPlainPackages = 15;
+  // A package takes so many calls for each of its columns, and then fills: calls that all find their word
+  // would keep it here as long as the kernel runs.
+  static constexpr std::uint32_t kCallsAColumn = 1024;
 
   // By value, in and out: the loop's copy has no address.
   Open switch_to(Open open, std::uint32_t command, std::uint32_t words);
@@ -164,13 +167,14 @@ class Outbox {
     std::uint64_t* const row = open.end - open.columns;
     const auto count = static_cast<std::uint32_t>(open.next - row);
     std::uint32_t& column = column_of_[words[0] * kGolden >> (64 - kColumnBits)];
-    if (column >= count || row[column] != words[0]) {
+    Staged& staged = staged_[current_];
+    if (column >= count || row[column] != words[0] ||
+        staged.combined >= std::uint64_t{kCallsAColumn} * open.columns) {
       column = count;  // where it will stand
       return false;
     }
     std::uint64_t& value = row[std::size_t{column} + open.columns];
     value = combined(command, value, words[1]);
-    Staged& staged = staged_[current_];
     ++staged.combined;
     staged.combined_remote += words[0] >> kOffsetBits != sink_.pe() ? 1 : 0;
     return true;

@@ -5,45 +5,22 @@
 
 namespace esker::gpu {
 
-__device__ inline void reduce_add(unsigned int* at, unsigned int value) {
-  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(value)
-               : "memory");
-}
-__device__ inline void reduce_add(unsigned long long* at, unsigned long long value) {
-  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "l"(value)
-               : "memory");
-}
-__device__ inline void reduce_add(float* at, float value) {
-  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "f"(value)
-               : "memory");
-}
-__device__ inline void reduce_add(double* at, double value) {
-  asm volatile("red.relaxed.gpu.global.add.f64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "d"(value)
-               : "memory");
-}
-__device__ inline void reduce_and(unsigned int* at, unsigned int value) {
-  asm volatile("red.relaxed.gpu.global.and.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(value)
-               : "memory");
-}
-__device__ inline void reduce_and(unsigned long long* at, unsigned long long value) {
-  asm volatile("red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "l"(value)
-               : "memory");
-}
-__device__ inline void reduce_or(unsigned int* at, unsigned int value) {
-  asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(value)
-               : "memory");
-}
-__device__ inline void reduce_or(unsigned long long* at, unsigned long long value) {
-  asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "l"(value)
-               : "memory");
-}
-__device__ inline void reduce_xor(unsigned int* at, unsigned int value) {
-  asm volatile("red.relaxed.gpu.global.xor.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(value)
-               : "memory");
-}
-__device__ inline void reduce_xor(unsigned long long* at, unsigned long long value) {
-  asm volatile("red.relaxed.gpu.global.xor.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "l"(value)
-               : "memory");
-}
+#define ESKER_REDUCE(name, Type, instruction, constraint)                                                \
+  __device__ inline void name(Type* at, Type value) {                                                    \
+    asm volatile("red.relaxed.gpu.global." instruction " [%0], %1;" ::"l"(__cvta_generic_to_global(at)), \
+                 constraint(value)                                                                       \
+                 : "memory");                                                                            \
+  }
+ESKER_REDUCE(reduce_add, unsigned int, "add.u32", "r")
+ESKER_REDUCE(reduce_add, unsigned long long, "add.u64", "l")
+ESKER_REDUCE(reduce_add, float, "add.f32", "f")
+ESKER_REDUCE(reduce_add, double, "add.f64", "d")
+ESKER_REDUCE(reduce_and, unsigned int, "and.b32", "r")
+ESKER_REDUCE(reduce_and, unsigned long long, "and.b64", "l")
+ESKER_REDUCE(reduce_or, unsigned int, "or.b32", "r")
+ESKER_REDUCE(reduce_or, unsigned long long, "or.b64", "l")
+ESKER_REDUCE(reduce_xor, unsigned int, "xor.b32", "r")
+ESKER_REDUCE(reduce_xor, unsigned long long, "xor.b64", "l")
+#undef ESKER_REDUCE
 
 }  // namespace esker::gpu

@@ -59,8 +59,8 @@ class FrameBuilder {
 
   std::vector<std::byte> bytes() const {
     wire::FrameHeader header = header_;
-    header.bytes = static_cast<std::uint32_t>(sizeof header + body_.size());
-    std::vector<std::byte> all(header.bytes);
+    std::vector<std::byte> all(sizeof header + body_.size());
+    header.bytes = static_cast<std::uint32_t>(all.size());
     std::memcpy(all.data(), &header, sizeof header);
     if (!body_.empty()) std::memcpy(all.data() + sizeof header, body_.data(), body_.size());
     return all;

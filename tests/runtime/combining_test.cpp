@@ -39,6 +39,17 @@ TEST(Combining, FewWordsTakeFewMessages) {
   });
 }
 
+// What a long kernel adds to one word arrives while it runs.
+TEST(Combining, PackagesLeaveAllTheSame) {
+  run_pes(1, [](Runtime& rt) {
+    const auto word = rt.heap().allocate<std::uint64_t>(1);
+    rt.launch(20 * kLanes, [=](WorkItem item) { shmem_add(item, word.data(), 1, 0); });
+    rt.barrier_all();
+    EXPECT_EQ(word[0], 20 * kLanes);
+    EXPECT_GE(rt.statistics().packages, 6u);  // of 1 KiB: 63 columns, 1024 calls for each
+  });
+}
+
 // A lane thread that stops looking looks again, and finds what it did not before.
 TEST(Combining, LooksAgainAfterWordsThatHadNoOther) {
   run_pes(1, [](Runtime& rt) {
