@@ -41,7 +41,7 @@ int main_of(const char* program, int argc, char** argv, const std::function<int(
 struct Measured {
   std::vector<double> seconds;    // a repeat
   Traffic traffic;                // of the last repeat
-  std::uint64_t accesses = 0;     // of other PEs' memory and one's own, in that repeat; 0: each is a message
+  std::uint64_t accesses = 0;     // of other PEs' memory and one's own, in that repeat; 0: each call sends
   bool verified = true;           // every repeat
   std::uint64_t input_bytes = 0;  // of the input, that this PE has had in arrays beside the heap
 };

@@ -52,11 +52,10 @@ Spread spread_of(std::vector<double> all) {
 void write_report(const esker::Runtime& rt, const Result& r, const std::string& json_file,
                   const nlohmann::json& more) {
   if (rt.pe() != 0) return;
-  const std::uint64_t combined = r.traffic.combined_local + r.traffic.combined_remote;
-  const std::uint64_t calls = r.traffic.messages_local + r.traffic.messages_remote + combined;
+  const std::uint64_t to_others = r.traffic.messages_remote + r.traffic.combined_remote;
+  const std::uint64_t calls = r.traffic.messages_local + r.traffic.combined_local + to_others;
   const auto accesses = static_cast<double>(std::max(calls, r.accesses));
-  const auto to_others = static_cast<double>(r.traffic.messages_remote + r.traffic.combined_remote);
-  const double remote = accesses == 0 ? 0 : to_others / accesses;
+  const double remote = accesses == 0 ? 0 : static_cast<double>(to_others) / accesses;
   const double buffer = r.traffic.buffers_sent == 0 ? 0
                                                     : static_cast<double>(r.traffic.bytes_sent) /
                                                           static_cast<double>(r.traffic.buffers_sent);
@@ -91,7 +90,8 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                       {"verification", r.verification_on ? "on" : "off"},
                       {"messages_local", r.traffic.messages_local},
                       {"messages_remote", r.traffic.messages_remote},
-                      {"messages_combined", combined},
+                      {"combined_local", r.traffic.combined_local},
+                      {"combined_remote", r.traffic.combined_remote},
                       {"remote_fraction", remote},
                       {"buffers_sent", r.traffic.buffers_sent},
                       {"average_buffer_bytes", buffer},

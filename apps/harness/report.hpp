@@ -52,7 +52,7 @@ struct Result {
   bool verified;
   Traffic traffic;
   /// What lanes have asked for, of their own PE too. There a put is a store, and no message: what is remote
-  /// is remote of all accesses (thesis, Table 5-4). 0: each is a message.
+  /// is remote of all accesses (thesis, Table 5-4). 0: each call sends.
   std::uint64_t accesses;
 };
 

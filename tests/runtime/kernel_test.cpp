@@ -1,6 +1,13 @@
 // Kernels that send, over loopback: elections, divergence, lane threads, shapes.
 #include "kernels.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include <esker/aggregator/wire.hpp>
+
 #include "pes.hpp"
 
 namespace esker::testing {
@@ -84,15 +91,26 @@ void send_runs_of_one(Runtime& rt) {
   EXPECT_EQ(sum, kLanes);
 }
 TEST(Launch, FillsBuffersWithRunsOfOneMessage) {
-  run_pes(way("large buffers", 2,
-              [](Config& config) {
-                config.heap = kOnGpu ? HeapKind::kDevice : HeapKind::kHost;
-                config.peer_memory = kOnGpu ? PeerMemory::kOff : config.peer_memory;
-                config.device_package_slots = 1024;
-                config.package_slots = 1024;
-                config.node_buffer_bytes = 64 << 10;
-              }),
-          send_runs_of_one);
+  const Way shape = way("large buffers", 2, [](Config& config) {
+    config.heap = kOnGpu ? HeapKind::kDevice : HeapKind::kHost;
+    config.peer_memory = kOnGpu ? PeerMemory::kOff : config.peer_memory;
+    config.device_package_slots = 1024;
+    config.package_slots = 1024;
+    config.node_buffer_bytes = 64 << 10;
+    config.aggregation_timeout = std::chrono::seconds{1};
+  });
+  Pes pes(2, shape.config);
+  std::atomic<std::uint32_t> most_runs{0};
+  pes.world().set_tamper([&](std::uint32_t, std::uint32_t, std::vector<std::byte>& frame) {
+    wire::FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    std::uint32_t most = most_runs;
+    while (header.runs > most && !most_runs.compare_exchange_weak(most, header.runs)) {
+    }
+    return loopback::Fate::kDeliver;
+  });
+  pes.run(send_runs_of_one);
+  EXPECT_GT(most_runs, 1000u);
 }
 
 void send_in_every_shape(Runtime& rt) {
