@@ -56,6 +56,7 @@ void Aggregators::stop() {
 void Aggregators::run(One& one, std::uint32_t index) {
   if (settings_.tracer != nullptr) settings_.tracer->name_thread("aggregator " + std::to_string(index));
   // Nobody rings for a device's packages.
+  if (settings_.producers_on_device) use_fine_timers();
   Backoff backoff{settings_.producers_on_device ? kLongestNapBesideADevice : kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (try_step(one)) {
@@ -146,7 +147,9 @@ bool Aggregators::try_step(One& one) {
 
 std::uint64_t Aggregators::request_flush() {
   const std::uint64_t epoch = epoch_.fetch_add(1, std::memory_order_acq_rel) + 1;
-  bell_.ring();
+  // Where nothing is left, which is the rule beside a device, nobody need wake for it.
+  (void)help();
+  if (!flushed(epoch)) bell_.ring();
   return epoch;
 }
 

@@ -73,6 +73,9 @@ class DeviceEngine {
   virtual std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
+  /// Packages that a group of lanes keeps open, one for each way out: the links, the host, and where there
+  /// are handlers this PE itself.
+  virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
   /// A kernel follows on stream() / has been started, with what went wrong or "".
@@ -91,12 +94,12 @@ class DeviceEngine {
   virtual bool step(bool wanted) = 0;
   /// Then messages may wait that passes alone can apply.
   virtual bool has_handlers() const = 0;
-  /// Passes started so far, and ended. What had arrived before pass n began is applied when it has ended
-  /// quietly (or by the kernels that took it earlier: see quiet_since()).
+  /// Passes started so far.
   virtual std::uint64_t passes_started() const = 0;
-  /// A pass that began after `pass` passes had been started has ended, found nothing to do, and no frame is
-  /// left: all that had arrived is applied and all that handlers had sent has left.
-  virtual bool quiet_since(std::uint64_t passes) const = 0;
+  /// A pass that began after `passes` passes had been started has ended, and no frame is left: what had
+  /// arrived by then is applied, and traffic() says so. Where there are handlers, also: as many passes in a
+  /// row have found nothing, so all that handlers had sent has left.
+  virtual bool settled_since(std::uint64_t passes) const = 0;
   virtual std::uint32_t links() const = 0;
   virtual std::uint32_t pe_of_link(std::uint32_t link) const = 0;
   /// Messages to and from the link's PE that did not pass the host, by the last pass.

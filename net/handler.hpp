@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -88,6 +89,30 @@ class HandlerContext {
   std::uint64_t sent_ = 0;
 };
 #endif
+
+// What a handler's class may say beside how it is called: see Runtime::register_handler().
+namespace detail {
+
+/// Bytes that it owns while it runs, those of its target among them.
+template <class Function>
+inline constexpr std::uint64_t kGranuleOf = [] {
+  if constexpr (requires { Function::kGranuleBytes; }) {
+    constexpr std::uint64_t kBytes = Function::kGranuleBytes;
+    static_assert(kBytes >= 8 && kBytes <= HandlerContext::kGranuleBytes && (kBytes & (kBytes - 1)) == 0,
+                  "a handler's kGranuleBytes is a power of two from 8 to 4096");
+    return kBytes;
+  } else {
+    return HandlerContext::kGranuleBytes;
+  }
+}();
+
+template <class Function, class Target, class Arguments>
+concept SaysWhatIsNeedless = requires(const Function& function, const Target& target,
+                                      const Arguments& arguments) {
+  { function.is_needless(target, arguments) } -> std::same_as<bool>;
+};
+
+}  // namespace detail
 
 /// The handlers of this PE; index i + 1 stands in the command.
 ///

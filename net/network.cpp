@@ -322,16 +322,16 @@ bool Network::step_device() {
 }
 
 bool Network::settle_device(std::uint64_t& flush_epoch) {
-  if (device_ == nullptr || settling_.quiet) return true;
+  if (device_ == nullptr || settling_.settled) return true;
   if (!settling_.ended) {
-    doing_.store("kernels on the GPU", std::memory_order_relaxed);
+    now_waits_for("kernels on the GPU");
     if (device_->was_running()) return false;
     settling_.ended = true;
     settling_.passes = device_->passes_started();
   }
-  doing_.store("the GPU to apply what has arrived", std::memory_order_relaxed);
-  if (!device_->quiet_since(settling_.passes)) return false;
-  settling_.quiet = true;
+  now_waits_for("the GPU to apply what has arrived");
+  if (!device_->settled_since(settling_.passes)) return false;
+  settling_.settled = true;
   flush_epoch = aggregators_->request_flush();
   return true;
 }
@@ -467,7 +467,7 @@ bool Network::serve() {
     if (active_ == nullptr) return false;
     if (active_->kind == NetworkRequest::Kind::kGather) {
       transport_.begin_gather(active_->mine);
-      doing_.store("a gather: some PE has not called it", std::memory_order_relaxed);
+      now_waits_for("a gather: some PE has not called it");
     } else {
       helpers_.set_flushing(true);
       quiet_ = {};
@@ -476,7 +476,7 @@ bool Network::serve() {
       barrier_seen_equal_ = false;
       barrier_rounds_ = 0;
       next_round_ = {};
-      doing_.store("the aggregators to close their buffers", std::memory_order_relaxed);
+      now_waits_for("the aggregators to close their buffers");
     }
     return true;
   }
@@ -496,7 +496,7 @@ bool Network::serve() {
 
 void Network::complete() {
   helpers_.set_flushing(false);
-  doing_.store("", std::memory_order_relaxed);
+  now_waits_for("");
   std::exchange(active_, nullptr)->done.store(true, std::memory_order_release);  // [done]
   user_bell_.ring();
 }
@@ -510,7 +510,7 @@ bool Network::serve_quiet() {
     while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
     if (quiet_.emptied < helpers_.helpers()) return false;
     take_submitted();  // what was closed for this call has its sequence number now
-    doing_.store("peers to apply this PE's messages", std::memory_order_relaxed);
+    now_waits_for("peers to apply this PE's messages");
     quiet_.target = last_sequence_;
     quiet_.requested = true;
     for (std::uint32_t pe = 0; pe < quiet_.target.size(); ++pe) {
@@ -546,12 +546,12 @@ bool Network::serve_barrier() {
     case BarrierStep::kFlush:
       if (!aggregators_->flushed(active_->flush_epoch)) return false;
       barrier_step_ = BarrierStep::kDrain;
-      doing_.store("this PE's messages to leave and to be applied", std::memory_order_relaxed);
+      now_waits_for("this PE's messages to leave and to be applied");
       return true;
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
       if (device_ != nullptr &&
-          !device_->quiet_since(settling_.passes)) {  // local frames have arrived there since
+          !device_->settled_since(settling_.passes)) {  // local frames have arrived there since
         settling_ = {};
         barrier_step_ = BarrierStep::kSettle;
         return true;
@@ -562,8 +562,7 @@ bool Network::serve_barrier() {
       if (device_ != nullptr) active_->mine.values[1] += device_->traffic().sent;
       transport_.begin_gather(active_->mine);
       barrier_step_ = BarrierStep::kGather;
-      doing_.store("termination detection: some PE is not idle or has not called it",
-                   std::memory_order_relaxed);
+      now_waits_for("termination detection: some PE is not idle or has not called it");
       return true;
     }
     case BarrierStep::kGather: {
@@ -593,8 +592,13 @@ bool Network::serve_barrier() {
       barrier_seen_equal_ = equal;
       barrier_sums_[0] = applied_sum;
       barrier_sums_[1] = sent_sum;
-      settling_ = {};
-      barrier_step_ = device_ != nullptr ? BarrierStep::kSettle : BarrierStep::kDrain;
+      // The second look at what was equal: on a device nothing changes where no handler sends.
+      if (device_ != nullptr && (!equal || device_->has_handlers())) {
+        settling_ = {};
+        barrier_step_ = BarrierStep::kSettle;
+      } else {
+        barrier_step_ = BarrierStep::kDrain;
+      }
       // Two rounds are the rule. More mean that handlers go on sending, or that something is lost.
       next_round_ = std::chrono::steady_clock::now() +
                     (barrier_rounds_ < 3 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});

@@ -97,7 +97,8 @@ class Network final : public BufferSink {
   bool has_news() const;
 
   // Owner.
-  void name_thread();
+  /// First on the thread that owns it from now on, where that is the runtime's own.
+  void enter_thread();
   bool progress();
   /// Tells every PE that this one has failed; progress() ships it.
   void tell_failure();
@@ -143,16 +144,15 @@ class Network final : public BufferSink {
   };
   struct QuietState {
     std::uint32_t emptied = 0;  // helpers whose outbox has been empty since the call
-    bool settled = false;
     bool requested = false;
     std::vector<std::uint64_t> target;
     std::vector<std::uint64_t> direct_target;  // by link
   };
   enum class BarrierStep { kSettle, kFlush, kDrain, kGather };
-  /// A call's wait for the device: its kernels, then a pass that finds nothing, then another flush.
+  /// A call's wait for the device: its kernels, then passes, then another flush.
   struct Settling {
-    bool ended = false;  // the kernels
-    bool quiet = false;  // the pass
+    bool ended = false;    // the kernels
+    bool settled = false;  // the passes
     std::uint64_t passes = 0;
   };
 
@@ -176,6 +176,7 @@ class Network final : public BufferSink {
   void complete();
   void give_back(Buffer* buffer);
   // network_trace.cpp: counts, and where there is a tracer, events.
+  void now_waits_for(const char* what);  // the user's call; "": there is none. A literal
   void trace_routed(Buffer& buffer, const wire::FrameHeader& header, bool local);
   void trace_shipped(const Buffer& buffer, TracePhase phase, std::int64_t at_ns);
   void trace_received(const wire::FrameHeader& header, std::int64_t taken_ns);
@@ -243,6 +244,7 @@ class Network final : public BufferSink {
   std::atomic<std::uint64_t> grown_live_{0};
   std::atomic<std::uint64_t> grown_peak_{0};
   std::atomic<const char*> doing_{""};
+  std::int64_t doing_since_ns_ = 0;  // while tracing; the owner's
 };
 
 }  // namespace esker

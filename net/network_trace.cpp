@@ -12,8 +12,26 @@ BufferId id_of(const wire::FrameHeader& header) {
 
 }  // namespace
 
-void Network::name_thread() {
+void Network::enter_thread() {
+  if (device_ != nullptr) use_fine_timers();
   if (settings_.tracer != nullptr) settings_.tracer->name_thread("network");
+}
+
+void Network::now_waits_for(const char* what) {
+  const char* const before = doing_.exchange(what, std::memory_order_relaxed);
+  if (settings_.tracer == nullptr || before == what) return;
+  const std::int64_t now = steady_ns();
+  if (*before != 0) {
+    TraceEvent event{};
+    event.at_ns = doing_since_ns_;
+    event.duration_ns = now - event.at_ns;
+    event.text = before;
+    event.track = settings_.tracer->track();
+    event.what = TraceWhat::kWait;
+    event.phase = TracePhase::kSpan;
+    settings_.tracer->add(event);
+  }
+  doing_since_ns_ = now;
 }
 
 void Network::trace_routed(Buffer& buffer, const wire::FrameHeader& header, bool local) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,10 @@
 #include <mutex>
 
 namespace esker {
+
+/// This thread's naps end when they should: Linux lets others' be 50 us late, to wake for several at once.
+/// For who waits for a GPU, which rings no bell and is done in less.
+inline void use_fine_timers() { (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }
 
 /// A place to sleep until somebody has news.
 ///

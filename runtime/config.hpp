@@ -39,7 +39,7 @@ struct Config {
 
   bool aggregate = true;
   std::uint32_t aggregators = 1;
-  std::uint32_t device_aggregators = 4;
+  std::uint32_t device_aggregators = 2;
   std::uint32_t apply_helpers = 0;
   std::uint32_t node_buffer_bytes = 64 * 1024;
   std::uint32_t buffers_per_destination = 3;

@@ -53,6 +53,7 @@ struct DeviceContext {
   ProducerServices* services = nullptr;            // host only
   const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
   bool has_handlers = false;                       // host only: kernels there leave passes a place
+  std::uint32_t bins = 0;                          // host only: packages that a group there keeps open
   Tracer* tracer = nullptr;                        // host only; null: off
 };
 

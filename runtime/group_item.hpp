@@ -15,13 +15,13 @@ namespace esker {
 ///
 /// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
 #if defined(ESKER_ON_GPU)
-/// With a pool of so many words for open packages.
+/// With a pool of so many words for open packages (net/gpu/outbox.hpp).
 template <std::uint32_t PoolWords>
 class BasicGroupItem {
  public:
-  ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context)
+  ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context, std::uint32_t pool_words = PoolWords)
       : lane_{&lane}, sink_{gpu::copy_share(lane, context.device_share)}, outbox_{gpu::salt_of(lane)} {
-    Outbox::begin(lane, *share());
+    Outbox::begin(lane, *share(), pool_words);
   }
   BasicGroupItem(const BasicGroupItem&) = delete;
   BasicGroupItem& operator=(const BasicGroupItem&) = delete;

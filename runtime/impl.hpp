@@ -231,6 +231,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (device_ && next <= HandlerTable::kMaxHandlers) {
       device_->add_handler(next, entry);
       context_.has_handlers = heap_on_device();
+      context_.bins = device_->bins();
     }
     entry.device = nullptr;
     const std::uint32_t index = handlers_.add(std::move(entry));

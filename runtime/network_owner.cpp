@@ -52,7 +52,7 @@ void NetworkOwner::thread_main() {
     transport_->close(false);
     return;
   }
-  network_->name_thread();
+  network_->enter_thread();
   Backoff backoff{kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (step()) {

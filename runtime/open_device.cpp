@@ -71,6 +71,7 @@ void Runtime::Impl::link_peers() {
                     "or cannot be reached; use --peer-memory auto",
                     pe_, links, n_pes_ - 1));
   }
+  context_.bins = device_->bins();
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
 }
 

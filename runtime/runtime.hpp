@@ -45,13 +45,14 @@ struct DeviceKernel {
   static constexpr std::uint32_t kGroupLanes = 256;
   static constexpr std::uint32_t kMostGroupLanes = kTakesWorkItem ? kGroupLanes : 1024;
   DeviceContext context;
-  LaunchShape shape;  // the user's
+  LaunchShape shape;         // the user's
+  std::uint32_t pool_words;  // that a group is lent
   Kernel kernel;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     if constexpr (kTakesWorkItem) {
-      WorkItem::Item item(lane, context);
+      WorkItem::Item item(lane, context, pool_words);
       for (std::uint64_t id = lane.global_id(); id < shape.lanes; id += lane.lanes())
         kernel(WorkItem(Lane(shape, id), item));
       item.finish();
@@ -70,7 +71,8 @@ struct DeviceKernel {
     std::uint32_t scratch_bytes = 0;
     if constexpr (kTakesWorkItem) {
       if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {  // else the launch says what is wrong
-        const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes);
+        scratch_bytes = gpu::lend_scratch<DeviceKernel>(kGroupLanes, gpu::most_pool_bytes(context.bins));
+        const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes, scratch_bytes);
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
         run.lanes = std::min(held - held / 8, needed) * kGroupLanes;
@@ -84,7 +86,8 @@ struct DeviceKernel {
                "them: launch smaller groups, or fewer lanes at a time";
       }
     }
-    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, kernel}, scratch_bytes);
+    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, scratch_bytes / 8, kernel},
+                                 scratch_bytes);
   }
 };
 }  // namespace detail
@@ -175,6 +178,13 @@ class Runtime {
   /// and built-in operations on its target may come in between. One that sends messages to its own kind takes
   /// itself, a `Handler<Target, Arguments>`, as a fourth parameter: other PEs' messages may arrive before
   /// this call returns here. Error{kHandler} if the PEs register different names or types.
+  ///
+  /// While it runs it owns the 4096 bytes, aligned to as many, that its target lies in. A class may say more:
+  /// - `static constexpr std::uint64_t kGranuleBytes`, a power of two from 8 to 4096: it owns no more than
+  ///   that, so that on a GPU more of its calls run side by side.
+  /// - `bool is_needless(const Target&, const Arguments&) const`: the call would change nothing and send
+  ///   nothing, now or later. Asked whoever owns the target, so that what is too late for a busy target need
+  ///   not wait for it: it looks at words that change by relaxed atomics. Such a message counts as applied.
   template <class Target, MessageArguments Arguments, class Function>
   Handler<Target, Arguments> register_handler(const std::string& name, Function function) {
     using Self = Handler<Target, Arguments>;
@@ -193,6 +203,9 @@ class Runtime {
                            std::array<std::byte, sizeof(Arguments)> bytes;
                            std::memcpy(bytes.data(), arguments, bytes.size());
                            auto& at = *static_cast<Target*>(target);
+                           if constexpr (detail::SaysWhatIsNeedless<Function, Target, Arguments>) {
+                             if (function.is_needless(at, std::bit_cast<Arguments>(bytes))) return;
+                           }
                            if constexpr (kTakesItself) {
                              function(context, at, std::bit_cast<Arguments>(bytes), Self{context.handler()});
                            } else {

@@ -16,7 +16,7 @@ namespace esker {
 #if defined(ESKER_ON_GPU)
 class WorkItem : public Lane {
  public:
-  using Item = BasicGroupItem<gpu::kLargePool>;
+  using Item = BasicGroupItem<gpu::kLentPool>;
   /// A lane of the user's launch, run by `item`, a lane of the device's.
   ESKER_HD WorkItem(const Lane& lane, Item& item) : Lane{lane}, item_{&item} {}
 

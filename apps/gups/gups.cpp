@@ -140,10 +140,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   const auto table = rt.heap().allocate<std::uint64_t>(problem.words_a_pe * (projecting ? pes : 1));
   esker::Handler<std::uint64_t, Fold> handler;
   if (o.op == "am") {
-    handler = rt.register_handler<std::uint64_t, Fold>(
-        "gups_add", [] ESKER_LAMBDA(esker::HandlerContext&, std::uint64_t & word, const Fold& fold) {
-          word += fold.value;
-        });
+    handler = rt.register_handler<std::uint64_t, Fold>("gups_add", gups::FoldIn{});
   }
   const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
 

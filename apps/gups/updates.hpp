@@ -24,6 +24,13 @@ struct Fold {
   std::uint64_t value;
 };
 
+struct FoldIn {
+  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  ESKER_HD void operator()(esker::HandlerContext& /*context*/, std::uint64_t& word, const Fold& fold) const {
+    word += fold.value;
+  }
+};
+
 struct Update {
   std::uint64_t k;
   bool is_sent;

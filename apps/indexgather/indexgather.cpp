@@ -37,6 +37,17 @@ struct Answer {
   std::uint64_t place;
 };
 
+/// The entry's owner sends it there.
+struct SendBack {
+  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  esker::SymmetricArray<std::uint64_t> gathered;
+  ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& word, const Answer& answer) const {
+    const std::uint32_t pes = context.n_pes();
+    esker::shmem_put(context, &gathered[answer.place / pes], word,
+                     static_cast<std::uint32_t>(answer.place % pes));
+  }
+};
+
 /// A lane asks for one entry.
 struct Ask {
   using Message = styles::Call<std::uint64_t, Answer>;
@@ -78,13 +89,7 @@ int run(int argc, char** argv) {
   const auto indices = heap.allocate<std::uint64_t>(problem.reads);
   const auto gathered = heap.allocate<std::uint64_t>(problem.reads);
   const auto table = heap.allocate<std::uint64_t>(problem.words);
-  const auto handler = rt.register_handler<std::uint64_t, Answer>(
-      "indexgather",
-      [=] ESKER_LAMBDA(esker::HandlerContext & context, std::uint64_t & word, const Answer& answer) {
-        const std::uint32_t pes = context.n_pes();
-        esker::shmem_put(context, &gathered[answer.place / pes], word,
-                         static_cast<std::uint32_t>(answer.place % pes));
-      });
+  const auto handler = rt.register_handler<std::uint64_t, Answer>("indexgather", SendBack{gathered});
   harness::fill(rt, indices, problem.reads, [&](std::uint64_t i) { return problem.entry(rt.pe(), i); });
   harness::fill(rt, table, problem.words,
                 [&](std::uint64_t w) { return problem.value(w * problem.pes + rt.pe()); });

@@ -26,6 +26,14 @@ struct Vertex {
   static constexpr std::uint64_t kHeld = 2;    // in the list of those that wait for a higher threshold
   double distance;
   std::uint64_t lists;
+
+  /// While others may lower it.
+  ESKER_HD double distance_now() const {
+    return reinterpret_cast<const esker::DeviceAtomic<double>&>(distance).load_relaxed();
+  }
+  ESKER_HD void set_distance(double lower) {
+    reinterpret_cast<esker::DeviceAtomic<double>&>(distance).store_relaxed(lower);
+  }
 };
 
 /// Edges of vertices to relax, with the distances these had when they were taken: later ones belong to the
@@ -50,7 +58,7 @@ struct Lists {
   /// The vertex's distance becomes `candidate` if that is less. One lane or handler a vertex.
   ESKER_HD void lower(Vertex& vertex, double candidate) const {
     if (!(candidate < vertex.distance)) return;
-    vertex.distance = candidate;
+    vertex.set_distance(candidate);
     if ((vertex.lists & Vertex::kFallen) != 0) return;
     vertex.lists |= Vertex::kFallen;
     fallen[next(kFallen)] = static_cast<std::uint64_t>(&vertex - vertices.data());

@@ -40,7 +40,11 @@ struct Options : harness::Options {
 
 /// At the other end of an edge, by active message: the least distance stays.
 struct Lower {
+  static constexpr std::uint64_t kGranuleBytes = sizeof(Vertex);
   sssp::Lists lists;
+  ESKER_HD bool is_needless(const Vertex& vertex, const double& candidate) const {
+    return !(candidate < vertex.distance_now());
+  }
   ESKER_HD void operator()(esker::HandlerContext& /*context*/, Vertex& vertex,
                            const double& candidate) const {
     lists.lower(vertex, candidate);

@@ -118,7 +118,7 @@ struct SendThroughOutbox : Sending<Words> {
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
-    using Outbox = gpu::GroupOutbox<gpu::kLargePool>;
+    using Outbox = gpu::GroupOutbox<4096>;
     Outbox::begin(lane, gpu::copy_share(lane, share));
     Outbox outbox(gpu::salt_of(lane));
     const Command command = Command::from_word(this->production.command);

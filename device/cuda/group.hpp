@@ -12,7 +12,6 @@ namespace cuda_backend {
 struct Hardware {
   using Mask = std::uint32_t;
   static constexpr std::uint32_t kWaveLanes = 32;
-  static constexpr std::uint32_t kScratchBytes = 32 * 1024;
   static constexpr bool kLockStep = false;
   static constexpr Mask kAllLanes = 0xffffffffu;
 

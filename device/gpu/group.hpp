@@ -12,10 +12,9 @@ inline constexpr std::uint32_t kMaxWaves = 32;  // 1024 lanes a group, 32 lanes 
 
 /// Lanes of one wave that run together: all of it, or those that are converged.
 ///
-/// Hardware gives: using Mask, an unsigned integer with a bit a lane; kScratchBytes, what the open packages
-/// of a group may take; lane_in_wave(); converged(); ballot(members, flag); shuffle(members, word, lane);
-/// sync(members); count(mask); highest(mask). Lanes of `members` that have exited count as lowered flags;
-/// nothing reads their words.
+/// Hardware gives: using Mask, an unsigned integer with a bit a lane; lane_in_wave(); converged();
+/// ballot(members, flag); shuffle(members, word, lane); sync(members); count(mask); highest(mask). Lanes of
+/// `members` that have exited count as lowered flags; nothing reads their words.
 template <class Hardware>
 class Wave {
  public:
@@ -216,7 +215,6 @@ class BasicGroupLane : public Lane {
   __device__ std::uint32_t lockstep_unit() const {
     return Hardware::kLockStep ? lane() / Hardware::kWaveLanes : lane();
   }
-  static constexpr std::uint32_t kScratchBytes = Hardware::kScratchBytes;
   using Coalesced = gpu::Wave<Hardware>;
   __device__ static Coalesced coalesced() { return Coalesced(Hardware::converged()); }
 
@@ -242,6 +240,12 @@ class BasicGroupLane : public Lane {
     static_assert(std::is_trivially_destructible_v<T> && sizeof(T) % 4 == 0);
     alignas(16) __shared__ std::uint32_t memory[sizeof(T) / 4];
     return *reinterpret_cast<T*>(memory);
+  }
+
+  /// Scratchpad that the launch gives each group beside what it declares: launch_on_device()'s scratch_bytes.
+  __device__ static std::uint64_t* lent_scratch() {
+    extern __shared__ std::uint64_t lent[];
+    return lent;
   }
 
   /// What this lane has done in scratchpad happens before what it does there next, for lanes of its group. Of

@@ -87,9 +87,9 @@ std::uint32_t groups_a_processor(std::uint32_t group_lanes, std::uint32_t scratc
 
 /// The same of the current device; at least 1.
 template <class Body>
-std::uint64_t resident_groups(std::uint32_t group_lanes) {
+std::uint64_t resident_groups(std::uint32_t group_lanes, std::uint32_t scratch_bytes = 0) {
   const std::uint64_t all =
-      std::uint64_t{device_attribute(kProcessors)} * groups_a_processor<Body>(group_lanes);
+      std::uint64_t{device_attribute(kProcessors)} * groups_a_processor<Body>(group_lanes, scratch_bytes);
   return all == 0 ? 1 : all;
 }
 
@@ -99,6 +99,29 @@ std::uint32_t declared_scratch() {
   FunctionAttributes attributes{};
   (void)ESKER_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(run_lanes<Body>));
   return static_cast<std::uint32_t>(attributes.sharedSizeBytes);
+}
+
+// Beside what a group declares the device takes some for itself.
+inline constexpr std::uint32_t kScratchAside = 1024;
+
+/// Bytes of scratchpad, up to `most`, that groups of Body can be given for nothing: processors hold as many
+/// groups as their registers allow. At least kLeastLent, which may keep some out.
+inline constexpr std::uint32_t kLeastLent = 8192;
+template <class Body>
+std::uint32_t lend_scratch(std::uint32_t group_lanes, std::uint32_t most) {
+  const std::uint32_t groups = groups_a_processor<Body>(group_lanes);
+  const std::uint32_t largest = device_attribute(kGroupScratch) + kScratchAside;
+  std::uint32_t share = groups == 0 ? 0 : device_attribute(kProcessorScratch) / groups;
+  share = share < largest ? share : largest;
+  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
+  std::uint32_t bytes = share <= declared ? 0 : (share - declared) / 128 * 128;
+  bytes = bytes < kLeastLent ? kLeastLent : bytes;
+  bytes = bytes < most ? bytes : most;
+  // Where it fails, the launch says so.
+  (void)ESKER_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(run_lanes<Body>), kScratchAttribute,
+                                    static_cast<int>(bytes));
+  (void)ESKER_GPU(GetLastError)();
+  return bytes;
 }
 
 /// What launch_on_device() has to give a group of Body so that processors full of them have a place for a
@@ -113,10 +136,8 @@ template <class Body, class Guest>
 bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t& scratch_bytes) {
   static_assert(kMostGroupLanes<Guest> < 1024);
   constexpr std::uint32_t kGuests = kGroupsHeld;
-  // Beside what a group declares the device takes some for itself.
-  constexpr std::uint32_t kAside = 1024;
   scratch_bytes = 0;
-  const std::uint32_t guest = declared_scratch<Guest>() + more + kAside;
+  const std::uint32_t guest = declared_scratch<Guest>() + more + kScratchAside;
   const std::uint32_t all = device_attribute(kProcessorScratch);
   if (all < 2 * guest) return false;
   const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
@@ -124,8 +145,8 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t&
   const std::uint64_t processors = device_attribute(kProcessors);
   if (groups == 0) return shape.groups() <= processors - processors / 8;
   if (shape.groups() <= groups * processors) return true;
-  const std::uint32_t declared = declared_scratch<Body>() + kAside;
-  const std::uint32_t most = device_attribute(kGroupScratch) + kAside;
+  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
+  const std::uint32_t most = device_attribute(kGroupScratch) + kScratchAside;
   std::uint32_t share = (all - guest) / groups;
   share = share < most ? share : most;
   if (share <= declared) return true;  // what it declares keeps more out

@@ -12,7 +12,6 @@ namespace hip_backend {
 /// lanes take part, so `members` is only looked at by the caller.
 struct Hardware {
   using Mask = std::uint64_t;
-  static constexpr std::uint32_t kScratchBytes = 8 * 1024;
   static constexpr bool kLockStep = true;
   static constexpr std::uint32_t kWaveLanes = __AMDGCN_WAVEFRONT_SIZE;
   static constexpr Mask kAllLanes = kWaveLanes == 64 ? ~Mask{0} : Mask{0xffffffffu};

@@ -201,13 +201,20 @@ ESKER_HD std::uint32_t kind_of(const OneHandler<Call>& handler) {
   return handler.index + 1;
 }
 
-/// Requires the lock of its granule.
+/// A message of a package, to its handler.
 template <class Call>
-ESKER_HD void call_handler_once(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
-                                std::uint32_t message, HandlerContext& context) {
+struct ArrivedMessage {
+  void* target;
   std::uint64_t arguments[Call::kWords];
-  for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, message);
-  handler.call(context, share.heap.base + m.offset(message), arguments);
+  ESKER_HD ArrivedMessage(const DeviceShare& share, const Messages& m, std::uint32_t message)
+      : target{share.heap.base + m.offset(message)} {
+    for (std::uint32_t r = 1; r < Call::kWords; ++r) arguments[r - 1] = m.word(r, message);
+  }
+};
+/// The lock of its granule. Of one handler at a time: each has passes of its own.
+template <class Call>
+ESKER_HD DeviceAtomic<std::uint32_t>& granule_lock(const DeviceShare& share, std::uint64_t offset) {
+  return share.granule_locks[offset / Call::kGranuleBytes % kGranuleLocks];
 }
 
 /// Calls the handler for each message of a list, alone with respect to the granule of its target.
@@ -215,19 +222,25 @@ template <class Call>
 ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<Call>& handler,
                                     const Messages& m, std::uint32_t first, const GranuleLists& lists,
                                     std::uint32_t list, HandlerContext& context) {
-  const auto lock_of = [&](std::uint32_t i) {
-    return &share.granule_locks[m.offset(first + i) / HandlerContext::kGranuleBytes % kGranuleLocks];
-  };
+  const auto lock_of = [&](std::uint32_t i) { return &granule_lock<Call>(share, m.offset(first + i)); };
   DeviceAtomic<std::uint32_t>* held = nullptr;
   // One try or one call a step: lanes of the same wave may hold what this one wants.
   for (std::uint32_t i = lists.heads[list].load_relaxed(); i != GranuleLists::kEnd;) {
     if (held == nullptr) {
+      if constexpr (Call::kSaysWhatIsNeedless) {
+        const ArrivedMessage<Call> message(share, m, first + i);
+        if (handler.call.is_needless(message.target, message.arguments)) {
+          i = lists.next[i];
+          continue;
+        }
+      }
       DeviceAtomic<std::uint32_t>* const lock = lock_of(i);
       std::uint32_t free = 0;
       if (lock->load_relaxed() == 0 && lock->compare_exchange_acquire(free, 1)) held = lock;
     }
     if (held != nullptr) {
-      call_handler_once(share, handler, m, first + i, context);
+      const ArrivedMessage<Call> message(share, m, first + i);
+      handler.call(context, message.target, message.arguments);
       i = lists.next[i];
       if (i == GranuleLists::kEnd || lock_of(i) != held) {
         held->store_release(0);
@@ -258,13 +271,15 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
       if (!m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) &&
           !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
         continue;
-      const auto granule = static_cast<std::uint32_t>(offset / HandlerContext::kGranuleBytes);
-      DeviceAtomic<std::uint32_t>& lock = share.granule_locks[granule % kGranuleLocks];
+      const ArrivedMessage<Call> message(share, m, first + i);
+      if (handler.call.is_needless(message.target, message.arguments)) continue;
+      DeviceAtomic<std::uint32_t>& lock = granule_lock<Call>(share, offset);
       std::uint32_t free = 0;
       if (lock.load_relaxed() == 0 && lock.compare_exchange_acquire(free, 1)) {
-        call_handler_once(share, handler, m, first + i, context);
+        handler.call(context, message.target, message.arguments);
         lock.store_release(0);
       } else {
+        const auto granule = static_cast<std::uint32_t>(offset / Call::kGranuleBytes);
         lists.push(granule * 0x9e3779b1u >> 26, i);
       }
     }
@@ -438,7 +453,8 @@ class Place {
     return share.frames + slot_ * share.frame_bytes;
   }
   ESKER_HD Chunk chunk(const DeviceShare& share, std::uint64_t turn) const {
-    return reinterpret_cast<const Chunk*>(frame(share))[FrameTurn::next(turn)];
+    const auto* const end = reinterpret_cast<const Chunk*>(frame(share) + share.frame_at);
+    return end[-1 - static_cast<std::int64_t>(FrameTurn::next(turn))];
   }
 
   std::uint32_t link_;

@@ -1,5 +1,6 @@
 // One PE's GPU: its memory, its links to peers, frames of the network, passes.
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -200,6 +201,10 @@ class Engine final : public DeviceEngine {
     handlers_known_.store(handlers_.size(), std::memory_order_release);
   }
 
+  std::uint32_t bins() const override {
+    return peers_ + (share_.has_network ? 1 : 0) + (handlers_.empty() ? 0 : 1);
+  }
+
   void* stream() const override { return user_stream_; }
   void begin_launch(const char* kernel) override {
     use_device();
@@ -237,10 +242,8 @@ class Engine final : public DeviceEngine {
       return true;
     }
     std::byte* const slot = frames_.as<std::byte>() + f * slot_bytes_;
-    require(
-        ESKER_GPU(MemcpyAsync)(slot, staged, chunks * sizeof(Chunk), ESKER_GPU(MemcpyDefault), copy_stream_),
-        "copying a frame to the device");
-    require(ESKER_GPU(MemcpyAsync)(slot + table_bytes_, staged + table_bytes_, job.header.bytes,
+    const std::size_t at = table_bytes_ - chunks * sizeof(Chunk);
+    require(ESKER_GPU(MemcpyAsync)(slot + at, staged + at, chunks * sizeof(Chunk) + job.header.bytes,
                                    ESKER_GPU(MemcpyDefault), copy_stream_),
             "copying a frame to the device");
     FrameInFlight& frame = frame_of_[f];
@@ -295,7 +298,7 @@ class Engine final : public DeviceEngine {
     ++passes_started_;
     {
       const std::lock_guard lock(starter_mutex_);
-      passes_asked_ = passes_started_;
+      passes_asked_.store(passes_started_, std::memory_order_release);
     }
     starter_wake_.notify_one();
     return moved;
@@ -304,12 +307,12 @@ class Engine final : public DeviceEngine {
   bool is_under_way() const override { return pass_ended_ < passes_started_ || frames_out_ > 0; }
   bool has_handlers() const override { return handlers_known_.load(std::memory_order_relaxed) > 0; }
   std::uint64_t passes_started() const override { return passes_started_; }
-  bool quiet_since(std::uint64_t passes) const override {
+  bool settled_since(std::uint64_t passes) const override {
     if (!settings_.heap_on_device) return true;
-    // As many in a row as there are handlers: each pass applies one's messages.
-    const std::size_t needed = std::max<std::size_t>(1, handlers_known_.load(std::memory_order_acquire));
-    return quiet_in_a_row_ >= needed && pass_ended_ >= passes + needed && frames_out_ == 0 &&
-           frames_at_start_ == 0;
+    // Each pass applies one handler's messages.
+    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
+    return quiet_in_a_row_ >= handlers && pass_ended_ >= passes + std::max<std::size_t>(1, handlers) &&
+           frames_out_ == 0 && frames_at_start_ == 0;
   }
   std::uint32_t links() const override { return peers_; }
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
@@ -353,6 +356,7 @@ class Engine final : public DeviceEngine {
     std::uint64_t generation = 0;
   };
   static constexpr std::chrono::milliseconds kBetweenQueries{1};
+  static constexpr std::chrono::microseconds kAwake{200};  // after a pass; waking takes longer than the pass
 
   HostWords& host() const { return *host_words_.as<HostWords>(); }
   std::string kernel_name() const {
@@ -434,6 +438,7 @@ class Engine final : public DeviceEngine {
       cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
       share_.frames = frames_.as<std::byte>();
       share_.frame_bytes = slot_bytes_;
+      share_.frame_at = table_bytes_;
       share_.frame_turns = turns_.as<FrameTurn>();
       for (std::uint32_t f = 0; f < kFrames; ++f) free_frames_.push_back(f);
     }
@@ -494,10 +499,10 @@ class Engine final : public DeviceEngine {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
 
-  /// Copies the frame into pinned memory with the table of its chunks in front. Returns their number.
+  /// Copies the frame into pinned memory, its chunks in front. Returns their number.
   std::uint32_t stage(const ApplyJob& job, std::byte* staged) const {
-    auto* const table = reinterpret_cast<Chunk*>(staged);
     std::byte* const frame = staged + table_bytes_;
+    auto* chunk = reinterpret_cast<Chunk*>(frame);
     std::memcpy(frame, job.frame, job.header.bytes);
     std::uint32_t chunks = 0;
     wire::RunReader reader(job.frame);
@@ -506,12 +511,13 @@ class Engine final : public DeviceEngine {
       for (std::uint32_t first = 0; first < run.count; first += kChunkMessages) {
         const auto at =
             static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - job.frame);
-        table[chunks++] = {run.command.word(),
-                           run.words,
-                           std::min(kChunkMessages, run.count - first),
-                           run.count,
-                           static_cast<std::uint32_t>(table_bytes_) + at,
-                           job.header.source};
+        ++chunks;
+        *--chunk = {run.command.word(),
+                    run.words,
+                    std::min(kChunkMessages, run.count - first),
+                    run.count,
+                    static_cast<std::uint32_t>(table_bytes_) + at,
+                    job.header.source};
       }
     }
     return chunks;
@@ -522,25 +528,34 @@ class Engine final : public DeviceEngine {
   /// memory.
   void start_passes(const std::stop_token& stopping) {
     std::uint64_t started = 0;
+    std::chrono::steady_clock::time_point awake_until, look_at;
     while (!stopping.stop_requested()) {
       std::uint64_t asked = 0;
-      {
+      const auto now = std::chrono::steady_clock::now();
+      if (now < awake_until) {
+        sched_yield();
+        asked = passes_asked_.load(std::memory_order_acquire);
+      } else {
         std::unique_lock lock(starter_mutex_);
         // With nothing under way it need not look.
         const bool looks = launches_.load(std::memory_order_acquire) != launches_ended_ ||
                            started != host().pass.load_relaxed();
-        const auto wake_at =
-            std::chrono::steady_clock::now() + (looks ? kBetweenQueries : 20 * kBetweenQueries);
-        starter_wake_.wait_until(lock, stopping, wake_at, [&] { return passes_asked_ != started; });
-        asked = passes_asked_;
+        starter_wake_.wait_until(lock, stopping, now + (looks ? kBetweenQueries : 20 * kBetweenQueries),
+                                 [&] { return passes_asked_.load(std::memory_order_relaxed) != started; });
+        asked = passes_asked_.load(std::memory_order_relaxed);
       }
       try {
         use_device();
         if (asked != started) {
           start_pass(asked);
           started = asked;
+          // A barrier asks for one after the other.
+          awake_until = std::chrono::steady_clock::now() + kAwake;
         }
-        look_for_the_end(started);
+        if (now >= look_at) {
+          look_for_the_end(started);
+          look_at = now + kBetweenQueries;
+        }
       } catch (const Error& error) {
         const std::lock_guard lock(starter_mutex_);
         starter_failure_.emplace(error);
@@ -659,8 +674,8 @@ class Engine final : public DeviceEngine {
   // The starter's.
   std::mutex starter_mutex_;
   std::condition_variable_any starter_wake_;
-  std::uint64_t passes_asked_ = 0;        // guarded by starter_mutex_
-  std::optional<Error> starter_failure_;  // guarded by starter_mutex_
+  std::atomic<std::uint64_t> passes_asked_{0};  // changes under starter_mutex_
+  std::optional<Error> starter_failure_;        // guarded by starter_mutex_
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;

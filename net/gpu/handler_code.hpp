@@ -16,7 +16,21 @@ struct HandlerCall {
   static constexpr std::uint32_t kWords = Self::kWords;
   static constexpr std::uint32_t kTargetBytes = sizeof(Target);
   static constexpr std::uint32_t kTargetAlignment = alignof(Target);
+  static constexpr std::uint64_t kGranuleBytes = detail::kGranuleOf<Function>;
+  static constexpr bool kSaysWhatIsNeedless = detail::SaysWhatIsNeedless<Function, Target, Arguments>;
   Function function;
+
+  /// Whoever owns the granule.
+  ESKER_HD bool is_needless([[maybe_unused]] const void* target,
+                            [[maybe_unused]] const std::uint64_t* words) const {
+    if constexpr (kSaysWhatIsNeedless) {
+      Arguments arguments;
+      __builtin_memcpy(&arguments, words, sizeof arguments);
+      return function.is_needless(*static_cast<const Target*>(target), arguments);
+    } else {
+      return false;
+    }
+  }
 
   ESKER_HD void operator()([[maybe_unused]] HandlerContext& context, [[maybe_unused]] void* target,
                            [[maybe_unused]] const std::uint64_t* words) const {

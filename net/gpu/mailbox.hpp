@@ -26,8 +26,8 @@ namespace esker::gpu {
 /// Progress. No call waits.
 class Mailbox {
  public:
-  static constexpr std::uint32_t kSlots = 2048;
-  static constexpr std::uint32_t kPayloadWords = 512;
+  static constexpr std::uint32_t kSlots = 1024;
+  static constexpr std::uint32_t kPayloadWords = 1024;
   static constexpr std::size_t kSlotBytes = kLineBytes + kPayloadWords * 8;
   static constexpr std::size_t kStorageBytes = kSlots * kSlotBytes;
   static constexpr std::size_t kTurnBytes = kSlots * sizeof(std::uint64_t);

@@ -14,10 +14,10 @@ namespace esker::gpu {
 inline constexpr std::uint32_t kMaxBins = kMaxLinks + 1;  // the links, and the host
 inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has nothing to send
 
-// Of a group's open packages: where Esker shapes the groups, and where the user does, who may want
-// scratchpad.
-inline constexpr std::uint32_t kLargePool = GroupLane::kScratchBytes / 8;
-inline constexpr std::uint32_t kSmallPool = kLargePool < 1024 ? kLargePool : 1024;
+// Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
+inline constexpr std::uint32_t kSmallPool = 1024;
+// Where Esker does: as many as the launch lends, which says so to begin().
+inline constexpr std::uint32_t kLentPool = 0;
 
 /// For each wave another: waves look for slots in different places.
 ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
@@ -55,17 +55,16 @@ struct OutboxState {
     GroupAtomic<std::uint32_t> done;    // columns written or given up; all of them: complete
     GroupAtomic<std::uint32_t> strays;  // columns written that hold no message
   };
-  static constexpr std::uint32_t kMaxBlocks = 32;
   GroupAtomic<std::uint32_t> bins[kMaxBins];  // opening:10 | block:6 | columns left, above kFull:16
   GroupAtomic<std::uint32_t> free;            // a bit a block
   GroupAtomic<std::uint32_t> leavers;
   std::uint32_t block_words;  // of the pool
-  Block blocks[kMaxBlocks];
+  Block blocks[kMostBlocks];
   bool in_pass;
   bool reserved;                       // a part of each mailbox is for passes, and this is none
   GroupAtomic<std::uint32_t> blocked;  // of a pass: it found no room for what it has taken
   std::uint64_t local;                 // messages that lanes have applied here themselves
-  alignas(16) std::uint64_t pool[PoolWords];
+  alignas(16) std::uint64_t pool[PoolWords == kLentPool ? 2 : PoolWords];
 };
 
 /// What a group's lanes send, by destination.
@@ -101,13 +100,16 @@ class GroupOutbox {
   /// `salt` is salt_of() the lane.
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
   /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
-  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share, bool in_pass = false) {
+  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share, std::uint32_t pool_words = PoolWords,
+                             bool in_pass = false) {
     State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
-      // Enough that some are sent while others fill, as large as that leaves.
-      const std::uint32_t wanted = 4 * (slot_places(share) / Mailbox::kSlots + (share.has_network ? 1 : 0));
-      const std::uint32_t blocks = wanted < 8 ? 8 : wanted > State::kMaxBlocks ? State::kMaxBlocks : wanted;
-      const std::uint32_t words = PoolWords / blocks / 16 * 16;
+      // Packages cost by the package, so blocks are large rather than many.
+      const std::uint32_t bins = slot_places(share) / Mailbox::kSlots + (share.has_network ? 1 : 0);
+      const std::uint32_t least = blocks_for(bins, 2), most = blocks_for(bins, 4);
+      const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
+      const std::uint32_t blocks = whole < least ? least : whole > most ? most : whole;
+      const std::uint32_t words = pool_words / blocks / 16 * 16;
       state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
       state.in_pass = in_pass;
@@ -168,7 +170,8 @@ class GroupOutbox {
     return (bin ^ seen) >> 16 != 0;
   }
   ESKER_HD static std::uint64_t* words_of(State& state, std::uint32_t block) {
-    return state.pool + block * state.block_words;
+    std::uint64_t* const pool = PoolWords == kLentPool ? GroupLane::lent_scratch() : state.pool;
+    return pool + block * state.block_words;
   }
 
   /// `columns` more of the block are done. Returns the block if it is complete: the duty.

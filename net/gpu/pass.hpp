@@ -39,7 +39,7 @@ struct Pass {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
     using Outbox = GroupOutbox<kSmallPool>;
-    Outbox::begin(lane, share, true);
+    Outbox::begin(lane, share, kSmallPool, true);
     const std::uint32_t salt = salt_of(lane);
     const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
@@ -64,22 +64,28 @@ struct Pass {
     }
     Outbox(salt).finish(lane.group_lanes());
     if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
-    lane.group().sync();
-    if (lane.lane() != 0) return;
+    auto group = lane.group();
+    group.sync();
     const auto groups = static_cast<std::uint32_t>(lane.lanes() / kGroupLanes);
-    if (share.pass_groups->fetch_add_acq_rel(1) + 1 < groups) return;
-    share.pass_groups->store_relaxed(0);
+    // Every lane's updates come before this, and what the last group reads after it.
+    const bool last = lane.lane() == 0 && share.pass_groups->fetch_add_acq_rel(1) + 1 == groups;
+    if (!group.broadcast(last, 0)) return;
+    // A word a lane: one after the other they would take as long as the pass.
     HostWords::Snapshot& snapshot = share.host->snapshot;
     constexpr std::uint32_t kWords = sizeof(Totals) / sizeof(std::uint64_t);
-    for (std::uint32_t i = 0; i < kWords; ++i) {
+    for (std::uint32_t i = lane.lane(); i < kWords; i += kGroupLanes) {
       reinterpret_cast<std::uint64_t*>(&snapshot.totals)[i] =
-          counter(reinterpret_cast<std::uint64_t*>(share.totals)[i]).load_acquire();
+          counter(reinterpret_cast<std::uint64_t*>(share.totals)[i]).load_relaxed();
     }
+    std::uint32_t backlog = 0;
+    if (share.has_handlers() && lane.lane() < kHandlerShards)
+      backlog = share.handler_queue(lane.lane()).was_occupied();
+    backlog = group.reduce(backlog, Sum{});  // also: all of the snapshot is written
+    if (lane.lane() != 0) return;
+    share.pass_groups->store_relaxed(0);
     snapshot.moved = counter(*share.pass_moved).load_relaxed();
     counter(*share.pass_moved).store_relaxed(0);
-    snapshot.handler_backlog = 0;
-    for (std::uint32_t shard = 0; share.has_handlers() && shard < kHandlerShards; ++shard)
-      snapshot.handler_backlog += share.handler_queue(shard).was_occupied();
+    snapshot.handler_backlog = backlog;
     share.host->pass.store_release(number);  // [pass]
 #endif
   }

@@ -28,6 +28,18 @@ static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
 inline constexpr std::uint32_t kPassLanes = 256;  // of a pass's group
 
+/// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
+/// fill.
+inline constexpr std::uint32_t kLeastBlocks = 8, kMostBlocks = 32;
+ESKER_HD constexpr std::uint32_t blocks_for(std::uint32_t bins, std::uint32_t a_bin) {
+  const std::uint32_t blocks = bins * a_bin;
+  return blocks < kLeastBlocks ? kLeastBlocks : blocks > kMostBlocks ? kMostBlocks : blocks;
+}
+/// What it is worth to lend a group whose lanes send to so many bins.
+constexpr std::uint32_t most_pool_bytes(std::uint32_t bins) {
+  return bins == 0 ? kLeastBlocks * 128 : blocks_for(bins, 4) * Mailbox::kPayloadWords * 8;
+}
+
 /// A part of a run of a frame, that one crew applies: word r of message i is
 /// words[r * stride + i] from byte `at` of the frame on.
 struct Chunk {
@@ -39,9 +51,9 @@ struct Chunk {
   std::uint32_t source;
 };
 
-/// A frame's turn, in device memory. The host publishes (generation, chunks, 0) once the frame, Chunk[chunks]
-/// in front of it, stands in its slot; lanes take chunks by compare-exchange, so one that comes late, with
-/// the cursor of another generation, gets nothing.
+/// A frame's turn, in device memory. The host publishes (generation, chunks, 0) once the frame stands in its
+/// slot, the chunks in front of it from the last to the first, so that both are one copy; lanes take chunks
+/// by compare-exchange, so one that comes late, with the cursor of another generation, gets nothing.
 struct FrameTurn {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> cursor;  // generation:24 | chunks:20 | next chunk:20
   DeviceAtomic<std::uint32_t> finished;                    // chunks of this generation
@@ -162,6 +174,7 @@ struct DeviceShare {
   FrameTurn* frame_turns;
   const std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;
+  std::uint64_t frame_at;        // of a frame in its slot; its first chunk ends there
   HandlerShard* handler_shards;  // null: there are no handlers
   std::byte* handler_slots;
   DeviceAtomic<std::uint32_t>* granule_locks;

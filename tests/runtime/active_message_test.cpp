@@ -1,4 +1,6 @@
 // Active messages over loopback.
+#include <esker/device/atomic.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,76 @@ void count_in_granules(Runtime& rt) {
   }
 }
 TEST_P(ActiveMessage, HandlersAreAloneOnTheirGranule) { run_pes(GetParam(), count_in_granules); }
+
+struct Pair {
+  std::uint64_t first, second;
+};
+/// Plain counters too, side by side.
+struct CountPair {
+  static constexpr std::uint64_t kGranuleBytes = sizeof(Pair);
+  ESKER_HD void operator()(HandlerContext&, Pair& pair, const std::uint64_t& more) const {
+    ++pair.first;
+    pair.second += more;
+  }
+};
+void count_in_small_granules(Runtime& rt) {
+  constexpr std::uint64_t kMessages = 4000, kPairs = 3;
+  const auto pairs = rt.heap().allocate<Pair>(kPairs);
+  const auto handler = rt.register_handler<Pair, std::uint64_t>("pair", CountPair{});
+  rt.launch(kMessages, [=] ESKER_LAMBDA(WorkItem item) {
+    for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe)
+      shmem_am(item, handler, &pairs[item.global_id() % kPairs], 5, pe);
+  });
+  rt.barrier_all();
+  std::uint64_t calls = 0;
+  for (const Pair& pair : rt.heap().read(pairs)) {
+    calls += pair.first;
+    EXPECT_EQ(pair.second, 5 * pair.first);
+  }
+  EXPECT_EQ(calls, rt.n_pes() * kMessages);
+}
+TEST_P(ActiveMessage, HandlersAreAloneOnAGranuleAsSmallAsTheySay) {
+  run_pes(GetParam(), count_in_small_granules);
+}
+
+struct Least {
+  std::uint64_t value;
+  std::uint64_t calls;
+};
+struct LowerTo {
+  static constexpr std::uint64_t kGranuleBytes = sizeof(Least);
+  ESKER_HD static DeviceAtomic<std::uint64_t>& word(std::uint64_t& value) {
+    return reinterpret_cast<DeviceAtomic<std::uint64_t>&>(value);
+  }
+  ESKER_HD bool is_needless(const Least& least, const std::uint64_t& value) const {
+    return value >= word(const_cast<std::uint64_t&>(least.value)).load_relaxed();
+  }
+  ESKER_HD void operator()(HandlerContext&, Least& least, const std::uint64_t& value) const {
+    ++least.calls;
+    if (value < least.value) word(least.value).store_relaxed(value);
+  }
+};
+void lower(Runtime& rt) {
+  constexpr std::uint64_t kMessages = 5000, kTargets = 3, kLeast = 7;
+  const auto targets = rt.heap().allocate<Least>(kTargets);
+  const std::vector<Least> start(kTargets, Least{~std::uint64_t{0}, 0});
+  rt.heap().write(targets, 0, std::span<const Least>(start));
+  const auto handler = rt.register_handler<Least, std::uint64_t>("least", LowerTo{});
+  rt.launch(kMessages, [=] ESKER_LAMBDA(WorkItem item) {
+    // Neither rising nor falling, and each target gets every remainder.
+    const std::uint64_t value = kLeast + item.global_id() * 1237 % kMessages;
+    for (std::uint64_t i = 0; i < kTargets; ++i) {
+      for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe) shmem_am(item, handler, &targets[i], value, pe);
+    }
+  });
+  rt.barrier_all();
+  for (const Least& least : rt.heap().read(targets)) {
+    EXPECT_EQ(least.value, kLeast);
+    EXPECT_GE(least.calls, 1u);
+    EXPECT_LT(least.calls, rt.n_pes() * kMessages);
+  }
+}
+TEST_P(ActiveMessage, CallsThatAreNeedlessAreNotMade) { run_pes(GetParam(), lower); }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ActiveMessage, ::testing::ValuesIn(ways()));
 

@@ -72,23 +72,25 @@ TEST(Launch, RunsEachLaneOnceInEveryShape) {
   run_pes(way("3 lane threads", 1, [](Config& config) { config.cpu_threads = 3; }), launch_in_every_shape);
 }
 
-// A package, and a run in its buffer, for each message: more runs than buffers have otherwise.
+// A package, and a run in its buffer, for each message: more runs than buffers have otherwise. Of one lane:
+// those of a wave would send all of one command before the other.
 void send_runs_of_one(Runtime& rt) {
-  constexpr std::uint64_t kLanes = 6000, kWords = 64;
+  constexpr std::uint64_t kCalls = 6000, kWords = 64;
   const auto words = rt.heap().allocate<std::uint64_t>(kWords);
   const std::uint32_t other = 1 - rt.pe();
-  rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
-    const std::uint64_t id = item.global_id();
-    std::uint64_t* const word = &words[id % kWords];
-    if (id % 2 == 0)
-      shmem_inc(item, word, other, PerLane{});
-    else
-      shmem_add(item, word, 1, other, PerLane{});
+  rt.launch(1, [=] ESKER_LAMBDA(WorkItem item) {
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+      std::uint64_t* const word = &words[i % kWords];
+      if (i % 2 == 0)
+        shmem_inc(item, word, other, PerLane{});
+      else
+        shmem_add(item, word, 1, other, PerLane{});
+    }
   });
   rt.barrier_all();
   std::uint64_t sum = 0;
   for (const std::uint64_t word : rt.heap().read(words)) sum += word;
-  EXPECT_EQ(sum, kLanes);
+  EXPECT_EQ(sum, kCalls);
 }
 TEST(Launch, FillsBuffersWithRunsOfOneMessage) {
   const Way shape = way("large buffers", 2, [](Config& config) {
@@ -96,6 +98,7 @@ TEST(Launch, FillsBuffersWithRunsOfOneMessage) {
     config.peer_memory = kOnGpu ? PeerMemory::kOff : config.peer_memory;
     config.device_package_slots = 1024;
     config.package_slots = 1024;
+    config.device_aggregators = 1;
     config.node_buffer_bytes = 64 << 10;
     config.aggregation_timeout = std::chrono::seconds{1};
   });
