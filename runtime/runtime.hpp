@@ -192,6 +192,9 @@ class Runtime {
         std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&, Self>;
     static_assert(kTakesItself || std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
                   "a handler takes (HandlerContext&, Target&, const Arguments&), and itself if it likes");
+    static_assert(sizeof(Target) <= detail::kGranuleOf<Function> ||
+                      detail::kGranuleOf<Function> == HandlerContext::kGranuleBytes,
+                  "a handler owns its target: its kGranuleBytes is no less than the target's size");
     const gpu::HandlerOnDevice* device = nullptr;
 #if defined(ESKER_DEVICE_COMPILER)
     const gpu::HandlerOnDevice code = gpu::handler_code<Self, Target, Arguments>(function);

@@ -170,7 +170,8 @@ class GroupOutbox {
     return (bin ^ seen) >> 16 != 0;
   }
   ESKER_HD static std::uint64_t* words_of(State& state, std::uint32_t block) {
-    std::uint64_t* const pool = PoolWords == kLentPool ? GroupLane::lent_scratch() : state.pool;
+    std::uint64_t* pool = state.pool;
+    if constexpr (PoolWords == kLentPool) pool = GroupLane::lent_scratch();
     return pool + block * state.block_words;
   }
 
