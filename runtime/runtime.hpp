@@ -192,6 +192,9 @@ class Runtime {
         std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&, Self>;
     static_assert(kTakesItself || std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&>,
                   "a handler takes (HandlerContext&, Target&, const Arguments&), and itself if it likes");
+    static_assert(
+        !requires { &Function::is_needless; } || detail::SaysWhatIsNeedless<Function, Target, Arguments>,
+        "a handler's is_needless takes (const Target&, const Arguments&), is const and returns bool");
     static_assert(sizeof(Target) <= detail::kGranuleOf<Function> ||
                       detail::kGranuleOf<Function> == HandlerContext::kGranuleBytes,
                   "a handler owns its target: its kGranuleBytes is no less than the target's size");
