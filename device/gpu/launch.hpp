@@ -104,23 +104,34 @@ std::uint32_t declared_scratch() {
 // Beside what a group declares the device takes some for itself.
 inline constexpr std::uint32_t kScratchAside = 1024;
 
+/// What is left of a group's `share` of a processor's scratchpad beside what Body declares: whole KiB.
+template <class Body>
+std::uint32_t scratch_left_of(std::uint32_t share) {
+  const std::uint32_t most = device_attribute(kGroupScratch) + kScratchAside;
+  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
+  share = share < most ? share : most;
+  return share <= declared ? 0 : (share - declared) / 1024 * 1024;
+}
+
+/// Lets launches of Body ask for so many bytes beside what it declares. False: the device refuses.
+template <class Body>
+bool allow_scratch(std::uint32_t bytes) {
+  const ApiError error = ESKER_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(run_lanes<Body>),
+                                                     kScratchAttribute, static_cast<int>(bytes));
+  if (error != ESKER_GPU(Success)) (void)ESKER_GPU(GetLastError)();
+  return error == ESKER_GPU(Success);
+}
+
 /// Bytes of scratchpad, up to `most`, that groups of Body can be given for nothing: processors hold as many
 /// groups as their registers allow. At least kLeastLent, which may keep some out.
 inline constexpr std::uint32_t kLeastLent = 8192;
 template <class Body>
 std::uint32_t lend_scratch(std::uint32_t group_lanes, std::uint32_t most) {
   const std::uint32_t groups = groups_a_processor<Body>(group_lanes);
-  const std::uint32_t largest = device_attribute(kGroupScratch) + kScratchAside;
-  std::uint32_t share = groups == 0 ? 0 : device_attribute(kProcessorScratch) / groups;
-  share = share < largest ? share : largest;
-  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
-  std::uint32_t bytes = share <= declared ? 0 : (share - declared) / 128 * 128;
+  std::uint32_t bytes = groups == 0 ? 0 : scratch_left_of<Body>(device_attribute(kProcessorScratch) / groups);
   bytes = bytes < kLeastLent ? kLeastLent : bytes;
   bytes = bytes < most ? bytes : most;
-  // Where it fails, the launch says so.
-  (void)ESKER_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(run_lanes<Body>), kScratchAttribute,
-                                    static_cast<int>(bytes));
-  (void)ESKER_GPU(GetLastError)();
+  (void)allow_scratch<Body>(bytes);  // where it is refused, the launch says so
   return bytes;
 }
 
@@ -145,14 +156,8 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t&
   const std::uint64_t processors = device_attribute(kProcessors);
   if (groups == 0) return shape.groups() <= processors - processors / 8;
   if (shape.groups() <= groups * processors) return true;
-  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
-  const std::uint32_t most = device_attribute(kGroupScratch) + kScratchAside;
-  std::uint32_t share = (all - guest) / groups;
-  share = share < most ? share : most;
-  if (share <= declared) return true;  // what it declares keeps more out
-  scratch_bytes = (share - declared) / 1024 * 1024;
-  return ESKER_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(run_lanes<Body>), kScratchAttribute,
-                                     static_cast<int>(scratch_bytes)) == ESKER_GPU(Success);
+  scratch_bytes = scratch_left_of<Body>((all - guest) / groups);
+  return scratch_bytes == 0 || allow_scratch<Body>(scratch_bytes);  // 0: what it declares keeps more out
 }
 
 }  // namespace esker::gpu

@@ -320,10 +320,9 @@ ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const 
   apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
 }
 
-/// Places where messages arrive: the slots of each link's mailbox, then those of frames. The mailbox of this
-/// PE itself, the last, is used where there are handlers alone.
+/// Places where messages arrive: the slots of each used link's mailbox, then those of frames.
 ESKER_HD inline std::uint32_t slot_places(const DeviceShare& share) {
-  return (share.links - (share.links > 0 && !share.has_handlers() ? 1 : 0)) * Mailbox::kSlots;
+  return share.used_links() * Mailbox::kSlots;
 }
 ESKER_HD inline std::uint32_t places(const DeviceShare& share) {
   return slot_places(share) + (share.frames == nullptr ? 0 : kFrames);

@@ -201,9 +201,7 @@ class Engine final : public DeviceEngine {
     handlers_known_.store(handlers_.size(), std::memory_order_release);
   }
 
-  std::uint32_t bins() const override {
-    return peers_ + (share_.has_network ? 1 : 0) + (handlers_.empty() ? 0 : 1);
-  }
+  std::uint32_t bins() const override { return share_.bins(); }
 
   void* stream() const override { return user_stream_; }
   void begin_launch(const char* kernel) override {

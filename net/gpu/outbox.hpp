@@ -105,8 +105,7 @@ class GroupOutbox {
     State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
       // Packages cost by the package, so blocks are large rather than many.
-      const std::uint32_t bins = slot_places(share) / Mailbox::kSlots + (share.has_network ? 1 : 0);
-      const std::uint32_t least = blocks_for(bins, 2), most = blocks_for(bins, 4);
+      const std::uint32_t least = blocks_for(share.bins(), 2), most = blocks_for(share.bins(), 4);
       const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
       const std::uint32_t blocks = whole < least ? least : whole > most ? most : whole;
       const std::uint32_t words = pool_words / blocks / 16 * 16;

@@ -20,9 +20,9 @@ std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std
 
 /// The body of a pass.
 ///
-/// Contract. Passes run one after the other. The last group to end writes the snapshot. Where nothing moved
-///           in a pass and no kernel of the user's ran, the totals say all that this PE has sent and applied,
-///           and the handlers' queue is empty.
+/// Contract. Passes run one after the other. The last group to end writes the snapshot: all that this PE had
+///           applied by then, and if no kernel of the user's ran, and no handler, all that it has sent. Where
+///           nothing moved, the handlers' queue is empty too.
 /// Progress. Each wave looks at every place that it is responsible for, again as long as it finds something,
 ///           a bounded number of times: memory calls that wait for the device wait for a pass at most. It
 ///           waits for a peer a bounded number of looks.

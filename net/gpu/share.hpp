@@ -186,6 +186,10 @@ struct DeviceShare {
   const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
 
   ESKER_HD bool has_handlers() const { return handler_shards != nullptr; }
+  /// Links that are used: the one to this PE itself where there are handlers alone.
+  ESKER_HD std::uint32_t used_links() const { return links - (links > 0 && !has_handlers() ? 1 : 0); }
+  /// Packages that a group of lanes keeps open, one for each way out.
+  ESKER_HD std::uint32_t bins() const { return used_links() + (has_network ? 1 : 0); }
   ESKER_HD HandlerQueue handler_queue(std::uint32_t shard) const {
     constexpr std::size_t kBytes = HandlerQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes);
     HandlerShard& counters = handler_shards[shard];

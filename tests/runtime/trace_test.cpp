@@ -173,6 +173,9 @@ TEST(Trace, AgreesWithTheCounters) {
       EXPECT_EQ(count(trace, "launch: echoes", "X"), 1u);
       EXPECT_EQ(count(trace, "run: echoes", "X"), threads);
       EXPECT_GT(count(trace, "wait: barrier_all", "X"), 0u);
+      // The same on the network's track.
+      EXPECT_GE(count(trace, "wait: termination detection: some PE is not idle or has not called it", "X"),
+                count(trace, "wait: barrier_all", "X"));
       EXPECT_EQ(count(trace, "thread_name", "M"), 2 + threads + (threads - 1) + (threads - 1));
       expect_nested(trace);
     }
