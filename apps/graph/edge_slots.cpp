@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "prefix_sums.hpp"
@@ -47,28 +48,36 @@ constexpr std::uint64_t kMostAnswers = std::uint64_t{1} << 17;
 
 }  // namespace
 
-EdgeSlots make_edge_slots(esker::Runtime& rt, const DistributedGraph& graph) {
-  const auto cursor = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
-  rt.launch(graph.my_edges, CountArrivals{graph.edges, cursor}, "graph-count-arrivals");
+Arrivals count_arrivals(esker::Runtime& rt, const DistributedGraph& graph) {
+  const auto counts = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
+  rt.launch(graph.my_edges, CountArrivals{graph.edges, counts}, "graph-count-arrivals");
   rt.barrier_all();
-  const std::vector<std::uint64_t> first = read_prefix_sums(rt, cursor, graph.my_vertices);
-  std::array<std::uint64_t, 2> most{first.back(), graph.my_edges};
+  std::vector<std::uint64_t> mine = read_prefix_sums(rt, counts, graph.my_vertices);
+  std::array<std::uint64_t, 1> most{mine.back()};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  rt.heap().write(counts, 0, std::span<const std::uint64_t>(mine));
+  return {counts, std::move(mine), std::max<std::uint64_t>(1, most[0])};
+}
 
-  rt.heap().write(cursor, 0, std::span<const std::uint64_t>(first));
-  const auto of_edge = rt.heap().allocate<Place>(std::max<std::uint64_t>(1, most[1]));
+EdgeSlots make_edge_slots(esker::Runtime& rt, const DistributedGraph& graph) {
+  const Arrivals arrivals = count_arrivals(rt, graph);
+  std::array<std::uint64_t, 1> most_edges{graph.my_edges};
+  rt.all_reduce(std::span<std::uint64_t>(most_edges), esker::Reduction::kMax);
+
+  const auto cursor = arrivals.first;
+  const auto of_edge = rt.heap().allocate<Place>(std::max<std::uint64_t>(1, most_edges[0]));
   const auto take = rt.register_handler<std::uint64_t, std::uint64_t>("graph-take-slot", TakeSlot{of_edge});
   const std::uint64_t round = std::max<std::uint64_t>(1, kMostAnswers / rt.n_pes());
-  for (std::uint64_t begin = 0; begin < most[1]; begin += round) {
+  for (std::uint64_t begin = 0; begin < most_edges[0]; begin += round) {
     const std::uint64_t end = std::min(begin + round, graph.my_edges);
     if (begin < end) {
       rt.launch(end - begin, AskForSlots{graph.edges, cursor, take, begin}, "graph-ask-for-slots");
     }
     rt.barrier_all();
   }
-  rt.heap().write(cursor, 0, std::span<const std::uint64_t>(first));
+  rt.heap().write(cursor, 0, std::span<const std::uint64_t>(arrivals.mine));
   rt.barrier_all();
-  return {cursor, of_edge, std::max<std::uint64_t>(1, most[0])};
+  return {cursor, of_edge, arrivals.most};
 }
 
 }  // namespace graph

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <esker/esker.hpp>
 
@@ -9,6 +10,17 @@
 #include "place.hpp"
 
 namespace graph {
+
+/// Where what arrives along edges finds place: that of the edges to this PE's vertex v, in `first[v]` to
+/// `first[v + 1] - 1`.
+struct Arrivals {
+  esker::SymmetricArray<std::uint64_t> first;
+  std::vector<std::uint64_t> mine;  // this PE's part of `first`
+  std::uint64_t most;               // edges to a PE's vertices, at least 1
+};
+
+/// Collective. Counts the edges to each vertex.
+Arrivals count_arrivals(esker::Runtime& rt, const DistributedGraph& graph);
 
 /// Encoding. Edge e of this PE, to vertex v of PE p, has slot of_edge[e] on p. No other edge has it. On p,
 /// the slots of the edges to v are first[v] to first[v + 1] - 1, in no particular order. What slots hold is

@@ -21,4 +21,12 @@ inline std::vector<std::uint64_t> read_prefix_sums(esker::Runtime& rt,
   return sums;
 }
 
+/// Local. Where this PE's `rows` rows begin, and the last of them ends.
+inline std::vector<std::uint64_t> read_first(esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first,
+                                             std::uint64_t rows) {
+  std::vector<std::uint64_t> mine(rows + 1);
+  rt.heap().read(first, 0, std::span(mine));
+  return mine;
+}
+
 }  // namespace graph

@@ -1,10 +1,12 @@
 // PageRank: the share of time that a walk spends at each vertex which follows an edge out of its place with
 // probability 0.85, and otherwise, or where there is none, goes anywhere.
 //
-// Invariant. Between supersteps, slot s of an edge u -> v, at v's owner, holds what u pushed along it last:
-// rank(u) / edges out of u. So after each superstep the sum over v's slots is what v's neighbours give it.
+// Invariant. After each superstep the mirror of u on a PE holds what u pushed last, rank(u) / edges out of u.
+// An edge u -> v reads u's mirror at v's owner, and the sum over v's edges is what its neighbours give it.
+// With --push edges each edge has a mirror of its own, its slot, as in the thesis (section 5.4).
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <esker/esker.hpp>
@@ -12,7 +14,9 @@
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"
 #include "../graph/edge_walk.hpp"
+#include "../graph/mirrors.hpp"
 #include "../graph/partition.hpp"
+#include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../harness/application.hpp"
 
@@ -23,44 +27,54 @@ constexpr double kMostError = 1e-6;  // L1 distance to the serial ranks
 
 struct Options : harness::Options {
   graph::Options graph;
+  std::string push = "mirrors";
   std::uint64_t iterations = 20;
   double tolerance = 0;
 };
 
-/// A lane pushes the ranks of its edges' vertices along them.
+/// A lane pushes the ranks of its vertices to their mirrors.
 struct Push {
   using Message = styles::Put<double>;
   struct State {
     graph::EdgeWalk::State at;
     double share;
   };
-  graph::EdgeWalk walk;
-  esker::SymmetricArray<graph::Place> slot_of_edge;
+  graph::EdgeWalk walk;  // over the mirrors
+  esker::SymmetricArray<graph::Place> mirrors;
+  esker::SymmetricArray<std::uint64_t> first;  // edges
   esker::SymmetricArray<double> ranks;
-  esker::SymmetricArray<double> slots;
+  esker::SymmetricArray<double> shares;
 
   ESKER_HD State start(std::uint64_t id) const { return {walk.begin(id), 0}; }
   ESKER_HD bool next(State& state, Message& message) const {
     if (!walk.step(state.at)) {
       if (!walk.next_row(state.at)) return false;
       const std::uint64_t v = state.at.vertex;
-      state.share = ranks[v] / static_cast<double>(walk.degree(v));
+      state.share = ranks[v] / static_cast<double>(first[v + 1] - first[v]);
     }
-    const graph::Place slot = slot_of_edge[state.at.edge];
-    message = {&slots[slot.index()], slot.pe(), state.share};
+    const graph::Place mirror = mirrors[state.at.edge];
+    message = {&shares[mirror.index()], mirror.pe(), state.share};
     return true;
   }
 };
 
-/// A lane adds up a block of slots, whosever they are, so that hubs find most of their sums made.
+/// What has been pushed along the edges into this PE's vertices.
+struct Arrived {
+  esker::SymmetricArray<double> shares;  // of mirrors
+  esker::SymmetricArray<std::uint32_t> mirror_of;
+  bool by_edge;  // an edge's mirror is its own
+  ESKER_HD double operator[](std::uint64_t edge) const { return shares[by_edge ? edge : mirror_of[edge]]; }
+};
+
+/// A lane adds up a block of edges, whosever they are, so that hubs find most of their sums made.
 struct SumBlocks {
-  esker::SymmetricArray<double> slots;
+  Arrived arrived;
   esker::SymmetricArray<double> block_sums;
   std::uint64_t block;
   ESKER_HD void operator()(esker::WorkItem item) const {
     double sum = 0;
     const std::uint64_t begin = item.global_id() * block;
-    for (std::uint64_t s = begin; s < begin + block; ++s) sum += slots[s];
+    for (std::uint64_t s = begin; s < begin + block; ++s) sum += arrived[s];
     block_sums[item.global_id()] = sum;
   }
 };
@@ -74,9 +88,9 @@ struct Sums {
 /// A lane gives its vertices their new ranks: vertex id * per_lane + i, or with `strided`, id + i * lanes.
 struct Gather {
   esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<std::uint64_t> first_slot;
+  esker::SymmetricArray<std::uint64_t> first_in;
   esker::SymmetricArray<double> ranks;
-  esker::SymmetricArray<double> slots;
+  Arrived arrived;
   esker::SymmetricArray<double> block_sums;
   esker::SymmetricArray<Sums> sums;
   std::uint64_t vertices, lanes, per_lane;
@@ -89,7 +103,7 @@ struct Gather {
     for (std::uint64_t i = 0; i < per_lane; ++i) {
       const std::uint64_t v = strided ? item.global_id() + i * lanes : item.global_id() * per_lane + i;
       if (v >= vertices) break;
-      const double sum = sum_of(first_slot[v], first_slot[v + 1]);
+      const double sum = sum_of(first_in[v], first_in[v + 1]);
       const double rank = base + kDamping * sum;
       mine.change += rank < ranks[v] ? ranks[v] - rank : rank - ranks[v];
       if (first[v] == first[v + 1]) mine.dangling += rank;
@@ -99,14 +113,14 @@ struct Gather {
   }
 
  private:
-  /// Slots begin to end - 1, by whole blocks where there are some.
+  /// Of edges begin to end - 1, by whole blocks where there are some.
   ESKER_HD double sum_of(std::uint64_t begin, std::uint64_t end) const {
     double sum = 0;
     if (block > 0 && end - begin >= 2 * block) {
-      for (; begin % block != 0; ++begin) sum += slots[begin];
+      for (; begin % block != 0; ++begin) sum += arrived[begin];
       for (; begin + block <= end; begin += block) sum += block_sums[begin / block];
     }
-    for (; begin < end; ++begin) sum += slots[begin];
+    for (; begin < end; ++begin) sum += arrived[begin];
     return sum;
   }
 };
@@ -128,16 +142,19 @@ struct AddSums {
 /// The computation on one PE.
 class PageRank {
  public:
-  PageRank(esker::Runtime& rt, const graph::DistributedGraph& graph)
+  PageRank(esker::Runtime& rt, const graph::DistributedGraph& graph, bool by_edge)
       : rt_{rt},
         graph_{graph},
-        edge_slots_{graph::make_edge_slots(rt, graph)},
-        walk_{rt, graph.first, graph.my_vertices, graph.my_edges},
+        mirrors_{by_edge ? mirrors_of_edges() : graph::make_mirrors(rt, graph)},
+        walk_{rt, mirrors_.first, graph.my_vertices, mirrors_.of_mine},
         ranks_{rt.heap().allocate<double>(graph.most_vertices)},
-        slots_{rt.heap().allocate<double>(edge_slots_.most)},
+        arrived_{rt.heap().allocate<double>(mirrors_.most), mirrors_.mirror_of, by_edge},
         sums_{rt.heap().allocate<Sums>(kMostLanes)} {
     if (rt.runs_on_device()) choose_blocks();
   }
+
+  /// Puts of an iteration, of all PEs.
+  std::uint64_t puts() const { return mirrors_.of_all; }
 
   void prepare() {
     const std::vector<double> start(graph_.my_vertices, 1 / vertices());
@@ -149,9 +166,10 @@ class PageRank {
     std::uint64_t done = 0;
     double dangling = initially_dangling();
     for (bool is_far = true; done < o.iterations && is_far; ++done) {
-      superstep.run(walk_.lanes(), Push{walk_, edge_slots_.of_edge, ranks_, slots_}, "pagerank");
+      superstep.run(walk_.lanes(), Push{walk_, mirrors_.places, graph_.first, ranks_, arrived_.shares},
+                    "pagerank");
       const Sums sums = gather((1 - kDamping + kDamping * dangling) / vertices());
-      // Collective: slots are written again when every PE has read its own.
+      // Collective: mirrors are written again when every PE has read its own.
       double all[2] = {sums.dangling, sums.change};
       rt_.all_reduce(std::span<double>(all), esker::Reduction::kSum);
       dangling = all[0];
@@ -169,27 +187,31 @@ class PageRank {
  private:
   static constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 16;
   static constexpr std::uint64_t kMostSumsRead = 256;
-  static constexpr std::uint64_t kLeastBlock = 64;  // slots
+  static constexpr std::uint64_t kLeastBlock = 64;  // edges
+
+  /// Each edge has one of its own: its slot.
+  graph::Mirrors mirrors_of_edges() const {
+    const graph::EdgeSlots slots = graph::make_edge_slots(rt_, graph_);
+    return {graph_.first, slots.of_edge, graph_.my_edges, graph_.all_edges, slots.most, slots.first, {}};
+  }
 
   double vertices() const { return static_cast<double>(graph_.partition.vertices()); }
 
-  /// Collective. A hub of n slots costs its lane n / block sums and up to 2 * block slots: least where the
+  /// Collective. A hub of n edges costs its lane n / block sums and up to 2 * block edges: least where the
   /// block is near the square root of n. The CPU needs none: its lanes are few and each takes what comes.
   void choose_blocks() {
-    std::vector<std::uint64_t> first(graph_.my_vertices + 1);
-    rt_.heap().read(edge_slots_.first, 0, std::span(first));
-    std::uint64_t longest[1] = {0};
+    const auto first = graph::read_first(rt_, mirrors_.first_in, graph_.my_vertices);
+    std::uint64_t most[2] = {0, first.back()};  // of a vertex, of a PE
     for (std::uint64_t v = 0; v < graph_.my_vertices; ++v)
-      longest[0] = std::max(longest[0], first[v + 1] - first[v]);
-    rt_.all_reduce(std::span<std::uint64_t>(longest), esker::Reduction::kMax);
-    for (block_ = kLeastBlock; block_ * block_ < longest[0];) block_ *= 2;
-    block_sums_ = rt_.heap().allocate<double>(edge_slots_.most / block_ + 1);
+      most[0] = std::max(most[0], first[v + 1] - first[v]);
+    rt_.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+    for (block_ = kLeastBlock; block_ * block_ < most[0];) block_ *= 2;
+    block_sums_ = rt_.heap().allocate<double>(most[1] / block_ + 1);
     blocks_ = first.back() / block_;
   }
 
   double initially_dangling() {
-    std::vector<std::uint64_t> first(graph_.my_vertices + 1);
-    rt_.heap().read(graph_.first, 0, std::span(first));
+    const auto first = graph::read_first(rt_, graph_.first, graph_.my_vertices);
     double all[1] = {0};
     for (std::uint64_t v = 0; v < graph_.my_vertices; ++v) all[0] += first[v] == first[v + 1] ? 1 : 0;
     rt_.all_reduce(std::span<double>(all), esker::Reduction::kSum);
@@ -201,10 +223,10 @@ class PageRank {
     if (graph_.my_vertices == 0) return total;
     const std::uint64_t per_lane = (graph_.my_vertices + kMostLanes - 1) / kMostLanes;
     const std::uint64_t lanes = (graph_.my_vertices + per_lane - 1) / per_lane;
-    if (blocks_ > 0) rt_.launch(blocks_, SumBlocks{slots_, block_sums_, block_}, "pagerank-sum-blocks");
+    if (blocks_ > 0) rt_.launch(blocks_, SumBlocks{arrived_, block_sums_, block_}, "pagerank-sum-blocks");
     rt_.launch(lanes,
-               Gather{graph_.first, edge_slots_.first, ranks_, slots_, block_sums_, sums_, graph_.my_vertices,
-                      lanes, per_lane, block_, rt_.runs_on_device(), base},
+               Gather{graph_.first, mirrors_.first_in, ranks_, arrived_, block_sums_, sums_,
+                      graph_.my_vertices, lanes, per_lane, block_, rt_.runs_on_device(), base},
                "pagerank-gather");
     // From a GPU what the host reads takes longer than another kernel.
     const std::uint64_t left = rt_.runs_on_device() ? std::min(lanes, kMostSumsRead) : lanes;
@@ -220,11 +242,12 @@ class PageRank {
 
   esker::Runtime& rt_;
   const graph::DistributedGraph& graph_;
-  graph::EdgeSlots edge_slots_;
-  graph::EdgeWalk walk_;
-  esker::SymmetricArray<double> ranks_, slots_;
+  graph::Mirrors mirrors_;
+  graph::EdgeWalk walk_;  // over mirrors
+  esker::SymmetricArray<double> ranks_;
+  Arrived arrived_;
   esker::SymmetricArray<Sums> sums_;
-  std::uint64_t block_ = 0;   // slots; 0: no sums of blocks
+  std::uint64_t block_ = 0;   // edges; 0: no sums of blocks
   std::uint64_t blocks_ = 0;  // whole ones of this PE
   esker::SymmetricArray<double> block_sums_;
 };
@@ -255,7 +278,10 @@ int run(int argc, char** argv) {
   esker::CommandLine line("esker-pagerank", "Ranks the vertices of a graph distributed over the PEs.");
   o.add_to(line);
   o.graph.add_to(line, true);
-  line.add("iterations", &o.iterations, "at most")
+  line.add("push", &o.push,
+           "ranks go to mirrors, one on each PE that a vertex has edges to, or along each of its edges",
+           {"mirrors", "edges"})
+      .add("iterations", &o.iterations, "at most")
       .add("tolerance", &o.tolerance, "stop when the ranks together change by no more; 0: go on");
   esker::Config config = line.parse(argc, argv);
   if (o.iterations == 0) harness::usage("--iterations is at least 1");
@@ -267,7 +293,7 @@ int run(int argc, char** argv) {
   const graph::EdgeSource source(rt, o.graph, o.seed);
   const auto graph = graph::load(rt, source, graph::make_partition(rt, o.graph.partition, source, o.seed),
                                  o.graph.undirected);
-  PageRank pagerank(rt, graph);
+  PageRank pagerank(rt, graph, o.push == "edges");
   std::uint64_t iterations = 0;
   nlohmann::json more = graph::facts(o.graph, graph);
   auto measured = harness::measure(
@@ -286,9 +312,11 @@ int run(int argc, char** argv) {
         more["l1_error"] = error[0];
         return std::uint64_t{error[0] <= kMostError ? 0u : 1u};  // not a number is wrong too
       });
+  more["push"] = o.push;
   more["iterations"] = iterations;
-  measured.accesses = graph.all_edges * iterations;
-  return harness::finish(rt, o, "pagerank", measured, static_cast<double>(measured.accesses), "edges", more);
+  measured.accesses = pagerank.puts() * iterations;
+  const auto work = static_cast<double>(graph.all_edges * iterations);
+  return harness::finish(rt, o, "pagerank", measured, work, "edges", more);
 }
 
 }  // namespace

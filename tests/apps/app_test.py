@@ -72,7 +72,7 @@ def run(options, style, folder):
     check_report(report, Path(options.app).name, max(options.pes, 1), style)
     if report["app"] == "gups" and style == "gravel":
         gups_report.check(report, options.arguments)
-    if report["app"] == "pagerank":  # a put along each edge, whether or not it is a message
+    if report.get("push") == "edges":  # a put along each edge, whether or not it is a message
         require(abs(report["remote_fraction"] - report["cut_fraction"]) < 1e-9,
                 f"{report['remote_fraction']} of the accesses are remote, of the edges {report['cut_fraction']}")
     return report

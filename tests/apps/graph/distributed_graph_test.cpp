@@ -1,12 +1,15 @@
 // Graphs over PEs that are threads, against the same graph in one piece.
 #include <esker/apps/graph/distributed_graph.hpp>
 #include <esker/apps/graph/edge_slots.hpp>
+#include <esker/apps/graph/mirrors.hpp>
 #include <esker/apps/graph/partition.hpp>
 #include <esker/apps/graph/serial_graph.hpp>
 #include <esker/apps/inputs/random.hpp>
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +109,53 @@ void expect_slots(Runtime& rt, const DistributedGraph& graph, const SerialGraph&
   }
 }
 
+/// A lane puts its vertex's global id, and 1, to the vertex's mirrors.
+struct PushVertexIds {
+  Mirrors mirrors;
+  esker::SymmetricArray<std::uint64_t> ids;
+  esker::SymmetricArray<std::uint64_t> held;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t v = item.global_id();
+    for (std::uint64_t m = mirrors.first[v]; m < mirrors.first[v + 1]; ++m) {
+      const Place mirror = mirrors.places[m];
+      esker::shmem_put(item, &held[mirror.index()], ids[v] + 1, mirror.pe());
+    }
+  }
+};
+
+/// Through its mirror each slot reads the name of the vertex that its edge leaves, and no vertex has two
+/// mirrors on a PE.
+void expect_mirrors(Runtime& rt, const DistributedGraph& graph, const SerialGraph& whole) {
+  const Mirrors mirrors = make_mirrors(rt, graph);
+  const auto ids = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
+  const auto held = rt.heap().allocate<std::uint64_t>(mirrors.most);
+  std::vector<std::uint64_t> mine(graph.my_vertices);
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) mine[v] = graph.global_id(rt, v);
+  rt.heap().write(ids, 0, std::span<const std::uint64_t>(mine));
+  rt.launch(graph.my_vertices, PushVertexIds{mirrors, ids, held});
+  rt.barrier_all();
+
+  const auto first = read_first(rt, graph, mirrors.first_in);
+  const auto mirror_of = rt.heap().read(mirrors.mirror_of);
+  const auto names = rt.heap().read(held);
+  const SerialGraph in = reversed(whole);
+  std::set<std::uint64_t> neighbours;
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
+    std::multiset<std::uint64_t> expected, found;
+    for (const std::uint32_t u : in.neighbours(graph.global_id(rt, v))) expected.insert(u + 1);
+    for (std::uint64_t e = first[v]; e < first[v + 1]; ++e) found.insert(names[mirror_of[e]]);
+    EXPECT_EQ(found, expected) << "vertex " << graph.global_id(rt, v);
+    neighbours.insert(expected.begin(), expected.end());
+  }
+  std::multiset<std::uint64_t> kept(names.begin(), names.end());
+  kept.erase(0);  // PEs keep as many as the one with most
+  EXPECT_EQ(kept, std::multiset<std::uint64_t>(neighbours.begin(), neighbours.end()));
+  std::uint64_t all[2] = {mirrors.of_mine, neighbours.size()};
+  rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
+  EXPECT_EQ(mirrors.of_all, all[0]);
+  EXPECT_EQ(mirrors.of_all, all[1]);
+}
+
 void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,
            std::uint64_t chunk) {
   const SerialGraph expected = load_serially(source, undirected);
@@ -114,6 +164,7 @@ void check(std::uint32_t pes, const EdgeSource& source, const std::string& parti
         load(rt, source, make_partition(rt, partition, source, 7), undirected, chunk);
     expect_same(rt, graph, expected);
     expect_slots(rt, graph, expected);
+    expect_mirrors(rt, graph, expected);
   });
 }
 
