@@ -93,7 +93,10 @@ struct Assign {
   }
 };
 
-/// With --combine: a lane adds up every `lanes`-th point on its own, and sends what is not 0.
+/// With --combine: a lane adds up its points on its own, and sends what is not 0.
+///
+/// Encoding. On a GPU a lane has every `lanes`-th point, and the lanes' words are interleaved, so that a
+/// wave's lanes read neighbours together. On the CPU a lane has a run of points, and its words in one place.
 struct AssignCombined {
   using Message = Assign::Message;
   struct State {
@@ -102,18 +105,24 @@ struct AssignCombined {
     std::uint32_t column;
   };
   Assign assign;
-  esker::SymmetricArray<std::int64_t> partial;  // lane after lane of one word, word after word
-  std::uint64_t points, lanes;
+  esker::SymmetricArray<std::int64_t> partial;
+  std::uint64_t points, lanes, per_lane;
+  bool interleaved;
 
   ESKER_HD std::int64_t& word(std::uint64_t lane, std::uint32_t cluster, std::uint32_t column) const {
-    return partial[(std::uint64_t{cluster} * assign.clustering.row_words() + column) * lanes + lane];
+    const Clustering& k = assign.clustering;
+    const std::uint64_t word = std::uint64_t{cluster} * k.row_words() + column;
+    return partial[interleaved ? word * lanes + lane : lane * k.clusters * k.row_words() + word];
   }
   ESKER_HD State start(std::uint64_t lane) const {
     const Clustering& k = assign.clustering;
     for (std::uint32_t c = 0; c < k.clusters; ++c) {
       for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) = 0;
     }
-    for (std::uint64_t p = lane; p < points; p += lanes) {
+    const std::uint64_t step = interleaved ? lanes : 1;
+    const std::uint64_t begin = interleaved ? lane : lane * per_lane;
+    const std::uint64_t end = interleaved || begin + per_lane > points ? points : begin + per_lane;
+    for (std::uint64_t p = begin; p < end; p += step) {
       const std::uint32_t c = k.nearest(assign.at(p), assign.centroids.data());
       for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) += k.addend(assign.at(p), d);
     }
@@ -317,7 +326,8 @@ int run(int argc, char** argv) {
           if (o.combine == 1) {
             superstep.run(lanes, assign, "kmeans: assign");
           } else {
-            superstep.run(lanes, AssignCombined{assign, partial, rows, lanes}, "kmeans: assign");
+            superstep.run(lanes, AssignCombined{assign, partial, rows, lanes, o.combine, rt.runs_on_device()},
+                          "kmeans: assign");
           }
           superstep.run(std::uint64_t{clustering.rows()} * clustering.dimensions,
                         Give{clustering, centroids, sums[i % 2], sums[(i + 1) % 2], rt.pe()}, "kmeans: give");
