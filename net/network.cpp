@@ -577,14 +577,18 @@ bool Network::serve_barrier() {
       }
       std::uint64_t applied_sum = 0;
       std::uint64_t sent_sum = 0;
+      bool may_send = false;
       for (const GatherBlock& block : blocks_) {
         applied_sum += block.values[0];
         sent_sum += block.values[1];
+        may_send |= block.values[2] != 0;
       }
       const bool equal = applied_sum == sent_sum;
       const bool unchanged =
           barrier_seen_equal_ && applied_sum == barrier_sums_[0] && sent_sum == barrier_sums_[1];
-      if (equal && unchanged) {
+      // Sums of different moments prove nothing until they have been seen twice, but where what has been sent
+      // is final: then no more than that is ever applied.
+      if (equal && (unchanged || !may_send)) {
         active_->all = blocks_;
         complete();
         return true;

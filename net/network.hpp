@@ -32,8 +32,10 @@ struct NetworkRequest {
     kBarrier,  // every message that any PE has sent is applied, those of handlers too
   };
   Kind kind;
-  const char* call;               // the user's, for reports
-  GatherBlock mine;               // kBarrier and kGather: collective and sequence set
+  const char* call;  // the user's, for reports
+  // kBarrier and kGather: collective and sequence set. kBarrier: values[2] is 1 if this PE may send more
+  // before it returns, its handlers' answers to active messages included.
+  GatherBlock mine;
   std::uint64_t flush_epoch = 0;  // kQuiet and kBarrier
   std::vector<GatherBlock> all;   // result of kGather, one a PE
   std::atomic<bool> done{false};  // [done] release by the owner / acquire by the user's thread

@@ -33,8 +33,8 @@ class ProducerServices {
   virtual void unclaim_pending(std::uint64_t messages) = 0;
   /// Closes what keeps messages from leaving.
   virtual void flush_pending() = 0;
-  /// A package of `count` messages is about to be published / has been.
-  virtual void will_publish(std::uint32_t count) = 0;
+  /// A package of `count` messages of `command` is about to be published / has been.
+  virtual void will_publish(Command command, std::uint32_t count) = 0;
   virtual void has_published() = 0;
   /// It stands for so many more calls, of which `remote` are to other PEs.
   virtual void has_combined(std::uint64_t calls, std::uint64_t remote) = 0;
@@ -93,7 +93,7 @@ class PackageSink {
   }
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
     if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
-    context_->services->will_publish(count);
+    context_->services->will_publish(Command::from_word(command), count);
     const PublishSpan span(context_->tracer, ticket, command, count);
     queue().publish(ticket, command, words, count);
     context_->services->has_published();

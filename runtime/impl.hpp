@@ -160,6 +160,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     const Call call(*this, to_string(collective));
     new_request(NetworkRequest::Kind::kBarrier, to_string(collective));
     request_.mine = block(collective);
+    // Kernels of a GPU do not say what they send, nor that they send no more.
+    request_.mine.values[2] = device_ || calls_handlers_.exchange(false, std::memory_order_relaxed) ? 1 : 0;
     request_.flush_epoch = aggregators_->request_flush();
     serve();
     require_same_call();
@@ -370,11 +372,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   }
   void flush_pending() override { aggregators_->request_flush(); }
 
-  void will_publish(std::uint32_t count) override {
+  void will_publish(Command command, std::uint32_t count) override {
     if (network_->was_congested()) {
       wait(
           "handlers' messages to leave", [&] { return !network_->was_congested(); }, true);
     }
+    if (command.operation == Operation::kActiveMessage)
+      calls_handlers_.store(true, std::memory_order_relaxed);
     published_.fetch_add(count, std::memory_order_release);
   }
 
@@ -627,6 +631,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   bool ended_ = false;
 
   std::atomic<std::uint64_t> published_{0};
+  std::atomic<bool> calls_handlers_{false};  // lanes have sent active messages since the last barrier
   std::atomic<std::uint64_t> combined_local_{0};
   std::atomic<std::uint64_t> combined_remote_{0};
   std::atomic<std::uint64_t> claimed_{0};  // messages that lanes have published or hold a ticket for
