@@ -97,7 +97,6 @@ struct EdgeWalk {
     state.row_end = row_end < state.end ? row_end : state.end;
     return true;
   }
-  ESKER_HD std::uint64_t degree(std::uint64_t v) const { return first[v + 1] - first[v]; }
 };
 
 }  // namespace graph

@@ -20,6 +20,7 @@
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"
 #include "../graph/partition.hpp"
+#include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../harness/application.hpp"
 #include "../harness/fill.hpp"
@@ -172,8 +173,7 @@ void check_weights(esker::Runtime& rt, const graph::DistributedGraph& graph) {
 
 /// Collective. The first vertex of those with the most edges, by its global id.
 std::uint64_t busiest_vertex(esker::Runtime& rt, const graph::DistributedGraph& graph) {
-  std::vector<std::uint64_t> first(graph.my_vertices + 1);
-  rt.heap().read(graph.first, 0, std::span(first));
+  const std::vector<std::uint64_t> first = graph::read_first(rt, graph.first, graph.my_vertices);
   std::uint64_t most[1] = {0};
   for (std::uint64_t v = 0; v < graph.my_vertices; ++v) most[0] = std::max(most[0], first[v + 1] - first[v]);
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);

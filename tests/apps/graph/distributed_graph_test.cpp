@@ -3,6 +3,7 @@
 #include <esker/apps/graph/edge_slots.hpp>
 #include <esker/apps/graph/mirrors.hpp>
 #include <esker/apps/graph/partition.hpp>
+#include <esker/apps/graph/prefix_sums.hpp>
 #include <esker/apps/graph/serial_graph.hpp>
 #include <esker/apps/inputs/random.hpp>
 
@@ -49,16 +50,9 @@ Row row_of(const SerialGraph& graph, std::uint64_t v) {
   return row;
 }
 
-std::vector<std::uint64_t> read_first(Runtime& rt, const DistributedGraph& graph,
-                                      esker::SymmetricArray<std::uint64_t> array) {
-  std::vector<std::uint64_t> first(graph.my_vertices + 1);
-  rt.heap().read(array, 0, std::span(first));
-  return first;
-}
-
 /// Every vertex has the edges of the serial graph, in order.
 void expect_same(Runtime& rt, const DistributedGraph& graph, const SerialGraph& expected) {
-  const auto first = read_first(rt, graph, graph.first);
+  const auto first = read_first(rt, graph.first, graph.my_vertices);
   const auto edges = rt.heap().read(graph.edges);
   EXPECT_EQ(graph.my_edges, first.back());
   EXPECT_EQ(graph.all_edges, expected.to.size());
@@ -96,7 +90,7 @@ void expect_slots(Runtime& rt, const DistributedGraph& graph, const SerialGraph&
   const auto held = rt.heap().allocate<std::uint64_t>(slots.most);
   rt.launch(graph.my_edges, PushEdgeIds{slots, held});
   rt.barrier_all();
-  const auto first = read_first(rt, graph, slots.first);
+  const auto first = read_first(rt, slots.first, graph.my_vertices);
   const auto names = rt.heap().read(held);
   const SerialGraph in = reversed(whole);
   for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
@@ -135,7 +129,7 @@ void expect_mirrors(Runtime& rt, const DistributedGraph& graph, const SerialGrap
   rt.launch(graph.my_vertices, PushVertexIds{mirrors, ids, held});
   rt.barrier_all();
 
-  const auto first = read_first(rt, graph, mirrors.first_in);
+  const auto first = read_first(rt, mirrors.first_in, graph.my_vertices);
   const auto mirror_of = rt.heap().read(mirrors.mirror_of);
   const auto names = rt.heap().read(held);
   const SerialGraph in = reversed(whole);
