@@ -19,6 +19,7 @@
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"
+#include "../graph/far_ends.hpp"
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
@@ -67,16 +68,34 @@ struct Offer {
   }
 };
 
+/// Most ways are no shorter than the vertex's distance, which a lane knows of this PE's vertices, or than
+/// what this PE has offered already, which it knows of others'. Such a way is not offered. What two lanes
+/// remember at once may be the longer of the two: then a needless way is offered, and none is missed.
 struct OfferByMessage : Offer {
   using Message = styles::Call<Vertex, double>;
   esker::SymmetricArray<Vertex> vertices;
   esker::Handler<Vertex, double> lower;
+  esker::SymmetricArray<std::uint32_t> far_ends;
+  esker::SymmetricArray<double> offered;  // to far ends, the least
+  std::uint32_t me;
 
+  ESKER_HD bool is_needless(const graph::Place& to, std::uint64_t edge, double candidate) const {
+    if (to.pe() == me) return !(candidate < vertices[to.index()].distance_now());
+    auto& least = reinterpret_cast<esker::DeviceAtomic<double>&>(offered[far_ends[edge]]);
+    if (!(candidate < least.load_relaxed())) return true;
+    least.store_relaxed(candidate);
+    return false;
+  }
   ESKER_HD bool next(State& state, Message& message) const {
-    if (state.edge == state.end) return false;
-    const graph::Edge& edge = edges[state.edge++];
-    message = {&vertices[edge.to.index()], edge.to.pe(), lower, state.distance + edge.weight};
-    return true;
+    while (state.edge != state.end) {
+      const std::uint64_t edge = state.edge++;
+      const graph::Place to = edges[edge].to;
+      const double candidate = state.distance + edges[edge].weight;
+      if (is_needless(to, edge, candidate)) continue;
+      message = {&vertices[to.index()], to.pe(), lower, candidate};
+      return true;
+    }
+    return false;
   }
 };
 
@@ -119,12 +138,15 @@ class ShortestPaths {
       slots_ = rt.heap().allocate<double>(edge_slots_->most);
     } else {
       lower_ = rt.register_handler<Vertex, double>("sssp-lower", Lower{frontier_.lists()});
+      far_ends_ = graph::make_far_ends(rt, graph);
+      offered_ = rt.heap().allocate<double>(far_ends_.most);
     }
   }
 
   void prepare(graph::Place source) {
     frontier_.start(source.pe() == rt_.pe(), source.index());
-    if (edge_slots_) harness::fill(rt_, slots_, slots_.size(), [](std::uint64_t) { return kFar; });
+    const auto memory = edge_slots_ ? slots_ : offered_;
+    harness::fill(rt_, memory, memory.size(), [](std::uint64_t) { return kFar; });
   }
 
   /// Returns the rounds it took.
@@ -137,7 +159,9 @@ class ShortestPaths {
         superstep.run(frontier_.taken(), OfferByPut{offer, edge_slots_->of_edge, slots_}, "sssp");
         rt_.launch(graph_.my_vertices, LowerFromSlots{lists, edge_slots_->first, slots_}, "sssp-lower");
       } else {
-        superstep.run(frontier_.taken(), OfferByMessage{offer, lists.vertices, lower_}, "sssp");
+        superstep.run(frontier_.taken(),
+                      OfferByMessage{offer, lists.vertices, lower_, far_ends_.of_edge, offered_, rt_.pe()},
+                      "sssp");
       }
     }
     return rounds;
@@ -153,7 +177,9 @@ class ShortestPaths {
   esker::Runtime& rt_;
   const graph::DistributedGraph& graph_;
   sssp::Frontier frontier_;
-  esker::Handler<Vertex, double> lower_;        // --relax am
+  esker::Handler<Vertex, double> lower_;  // --relax am, and the next two
+  graph::FarEnds far_ends_;
+  esker::SymmetricArray<double> offered_;
   std::optional<graph::EdgeSlots> edge_slots_;  // --relax put
   esker::SymmetricArray<double> slots_;
 };

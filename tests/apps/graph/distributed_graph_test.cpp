@@ -1,12 +1,14 @@
 // Graphs over PEs that are threads, against the same graph in one piece.
 #include <esker/apps/graph/distributed_graph.hpp>
 #include <esker/apps/graph/edge_slots.hpp>
+#include <esker/apps/graph/far_ends.hpp>
 #include <esker/apps/graph/mirrors.hpp>
 #include <esker/apps/graph/partition.hpp>
 #include <esker/apps/graph/prefix_sums.hpp>
 #include <esker/apps/graph/serial_graph.hpp>
 #include <esker/apps/inputs/random.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -150,6 +152,25 @@ void expect_mirrors(Runtime& rt, const DistributedGraph& graph, const SerialGrap
   EXPECT_EQ(mirrors.of_all, all[1]);
 }
 
+/// One number a vertex of another PE, and one vertex a number.
+void expect_far_ends(Runtime& rt, const DistributedGraph& graph) {
+  const FarEnds far_ends = make_far_ends(rt, graph);
+  const auto numbers = rt.heap().read(far_ends.of_edge);
+  const auto edges = rt.heap().read(graph.edges);
+  std::map<Place, std::uint32_t> number_of;
+  std::set<std::uint32_t> taken;
+  for (std::uint64_t e = 0; e < graph.my_edges; ++e) {
+    if (edges[e].to.pe() == rt.pe()) continue;
+    EXPECT_LT(numbers[e], far_ends.most);
+    const auto [at, is_new] = number_of.emplace(edges[e].to, numbers[e]);
+    EXPECT_EQ(at->second, numbers[e]);
+    EXPECT_TRUE(!is_new || taken.insert(numbers[e]).second) << "number " << numbers[e];
+  }
+  std::uint64_t most[1] = {std::max<std::uint64_t>(1, taken.size())};
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  EXPECT_EQ(far_ends.most, most[0]);
+}
+
 void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,
            std::uint64_t chunk) {
   const SerialGraph expected = load_serially(source, undirected);
@@ -159,6 +180,7 @@ void check(std::uint32_t pes, const EdgeSource& source, const std::string& parti
     expect_same(rt, graph, expected);
     expect_slots(rt, graph, expected);
     expect_mirrors(rt, graph, expected);
+    expect_far_ends(rt, graph);
   });
 }
 
