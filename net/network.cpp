@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint32_t kFramesAStep = 4;    // applied between two looks at the network
 constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
+constexpr std::chrono::microseconds kBetweenEarlyPasses{50};
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
   return {transport.pe(),        s.destinations, s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
@@ -305,30 +306,46 @@ bool Network::apply_some() {
 }
 
 bool Network::step_device() {
-  if (device_->take_starving()) {
+  bool drains = device_->take_starving();
+  if (device_->has_called_handlers() && !handlers_called()) {
+    handlers_called_before_ = barriers_ + 1;
+    drains = true;
+  }
+  if (drains) {
     drain_wanted_ = true;
     for (std::uint32_t link = 0; link < device_->links(); ++link) {
-      send_control(wire::Kind::kDrainRequest, device_->pe_of_link(link), 0);
+      send_control(wire::Kind::kDrainRequest, device_->pe_of_link(link), handlers_called_before_);
     }
   }
   // While kernels run their lanes apply, all but what is for handlers; passes would take their place.
   const bool settles = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
-  bool wanted = drain_wanted_ || (settles && (settling_.ended || device_->has_handlers()));
+  bool wanted = drain_wanted_ || (settles && ((settling_.ended && !settling_.meets) || handlers_called()));
+  if (settles && settling_.meets) {  // others' kernels still send, and nobody here applies
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_early_pass_) {
+      next_early_pass_ = now + kBetweenEarlyPasses;
+      wanted = true;
+    }
+  }
   for (const std::uint64_t messages : direct_wanted_) wanted |= messages != 0;
   const std::uint64_t started = device_->passes_started();
-  const bool moved = device_->step(wanted);
+  const bool moved = device_->step(wanted, handlers_called());
   if (device_->passes_started() != started) drain_wanted_ = false;
   return moved;
 }
 
+bool Network::have_kernels_ended() {
+  if (settling_.ended) return true;
+  now_waits_for("kernels on the GPU");
+  if (device_->was_running()) return false;
+  settling_.ended = true;
+  settling_.passes = device_->passes_started();
+  return true;
+}
+
 bool Network::settle_device(std::uint64_t& flush_epoch) {
   if (device_ == nullptr || settling_.settled) return true;
-  if (!settling_.ended) {
-    now_waits_for("kernels on the GPU");
-    if (device_->was_running()) return false;
-    settling_.ended = true;
-    settling_.passes = device_->passes_started();
-  }
+  if (!have_kernels_ended()) return false;
   now_waits_for("the GPU to apply what has arrived");
   if (!device_->settled_since(settling_.passes)) return false;
   settling_.settled = true;
@@ -392,6 +409,7 @@ void Network::control(const wire::FrameHeader& header, const Frame& frame) {
       return;
     case wire::Kind::kDrainRequest:
       drain_wanted_ = true;
+      handlers_called_before_ = std::max(handlers_called_before_, header.value);
       return;
     case wire::Kind::kDirectQuietRequest:
       direct_wanted_[header.source] = std::max(direct_wanted_[header.source], header.value);
@@ -540,7 +558,15 @@ bool Network::serve_quiet() {
 bool Network::serve_barrier() {
   switch (barrier_step_) {
     case BarrierStep::kSettle:
-      if (!settle_device(active_->flush_epoch)) return false;
+      if (device_ != nullptr && barrier_rounds_ == 0) {
+        // A pass that begins when all PEs' kernels have ended finds all that they have sent.
+        if (!have_kernels_ended()) return false;
+        settling_.meets = true;
+        next_early_pass_ = std::chrono::steady_clock::now() + kBetweenEarlyPasses;
+        active_->flush_epoch = aggregators_->request_flush();
+      } else if (!settle_device(active_->flush_epoch)) {
+        return false;
+      }
       barrier_step_ = BarrierStep::kFlush;
       return true;
     case BarrierStep::kFlush:
@@ -550,7 +576,7 @@ bool Network::serve_barrier() {
       return true;
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
-      if (device_ != nullptr &&
+      if (device_ != nullptr && !settling_.meets &&
           !device_->settled_since(settling_.passes)) {  // local frames have arrived there since
         settling_ = {};
         barrier_step_ = BarrierStep::kSettle;
@@ -559,7 +585,11 @@ bool Network::serve_barrier() {
       // Applied is read before sent: a handler's sends are counted before its own message is.
       active_->mine.values[0] = applied();
       active_->mine.values[1] = published_->load(std::memory_order_acquire) + sent_by_handlers();
-      if (device_ != nullptr) active_->mine.values[1] += device_->traffic().sent;
+      if (device_ != nullptr) {
+        active_->mine.values[1] += device_->traffic().sent;
+        active_->mine.values[2] = device_->has_called_handlers() ? 1 : 0;
+        active_->mine.values[3] = settling_.meets ? 1 : 0;
+      }
       transport_.begin_gather(active_->mine);
       barrier_step_ = BarrierStep::kGather;
       now_waits_for("termination detection: some PE is not idle or has not called it");
@@ -578,17 +608,22 @@ bool Network::serve_barrier() {
       std::uint64_t applied_sum = 0;
       std::uint64_t sent_sum = 0;
       bool may_send = false;
+      bool meets = false;  // some PE's counts are not those of its kernels' end
       for (const GatherBlock& block : blocks_) {
         applied_sum += block.values[0];
         sent_sum += block.values[1];
         may_send |= block.values[2] != 0;
+        meets |= block.values[3] != 0;
       }
-      const bool equal = applied_sum == sent_sum;
+      if (may_send) handlers_called_before_ = std::max(handlers_called_before_, barriers_ + 1);
+      const bool equal = !meets && applied_sum == sent_sum;
       const bool unchanged =
           barrier_seen_equal_ && applied_sum == barrier_sums_[0] && sent_sum == barrier_sums_[1];
       // Sums of different moments prove nothing until they have been seen twice, but where what has been sent
       // is final: then no more than that is ever applied.
       if (equal && (unchanged || !may_send)) {
+        ++barriers_;
+        if (device_ != nullptr) device_->forget_calls();
         active_->all = blocks_;
         complete();
         return true;
@@ -596,13 +631,8 @@ bool Network::serve_barrier() {
       barrier_seen_equal_ = equal;
       barrier_sums_[0] = applied_sum;
       barrier_sums_[1] = sent_sum;
-      // The second look at what was equal: on a device nothing changes where no handler sends.
-      if (device_ != nullptr && (!equal || device_->has_handlers())) {
-        settling_ = {};
-        barrier_step_ = BarrierStep::kSettle;
-      } else {
-        barrier_step_ = BarrierStep::kDrain;
-      }
+      settling_ = {};
+      barrier_step_ = BarrierStep::kSettle;
       // Two rounds are the rule. More mean that handlers go on sending, or that something is lost.
       next_round_ = std::chrono::steady_clock::now() +
                     (barrier_rounds_ < 3 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});

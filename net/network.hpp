@@ -96,6 +96,7 @@ class Network final : public BufferSink {
     return grown_live_.load(std::memory_order_relaxed) > settings_.grown_limit_bytes / 4;
   }
   Doorbell& bell() { return bell_; }
+  bool has_device() const { return device_ != nullptr; }
   bool has_news() const;
 
   // Owner.
@@ -154,6 +155,7 @@ class Network final : public BufferSink {
   /// A call's wait for the device: its kernels, then passes, then another flush.
   struct Settling {
     bool ended = false;    // the kernels
+    bool meets = false;    // in a barrier: others' may still run
     bool settled = false;  // the passes
     std::uint64_t passes = 0;
   };
@@ -170,6 +172,9 @@ class Network final : public BufferSink {
   void send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
   bool answer_quiet();
   bool step_device();
+  /// Messages for handlers may be about, as far as this PE knows.
+  bool handlers_called() const { return handlers_called_before_ > barriers_; }
+  bool have_kernels_ended();
   /// True once the device has settled and `flush_epoch` is one that was asked for since.
   bool settle_device(std::uint64_t& flush_epoch);
   bool serve();
@@ -221,6 +226,9 @@ class Network final : public BufferSink {
   std::vector<std::uint64_t> direct_wanted_;  // the same for what does not pass the host, in messages
   std::vector<std::uint64_t> direct_known_;
   bool drain_wanted_ = false;
+  std::uint64_t barriers_ = 0;                // that have ended
+  std::uint64_t handlers_called_before_ = 0;  // the number of a barrier: active messages were sent before it
+  std::chrono::steady_clock::time_point next_early_pass_;
   Settling settling_;
   std::uint32_t given_back_ = 0;  // since the aggregators were last woken
   std::atomic<bool> told_failure_{false};

@@ -54,7 +54,12 @@ class Doorbell {
 /// The escalation: a few pauses, a few yields, then naps on a doorbell that double up to a bound.
 class Backoff {
  public:
-  explicit Backoff(std::chrono::microseconds longest_nap) : longest_{longest_nap} {}
+  static constexpr std::uint32_t kYields = 64;  // some 20 us
+  /// For who waits for a GPU: its next word comes sooner than a nap ends (docs/decisions/0019).
+  static constexpr std::uint32_t kYieldsBesideADevice = 1024;
+
+  explicit Backoff(std::chrono::microseconds longest_nap, std::uint32_t yields = kYields)
+      : longest_{longest_nap}, last_round_{kPauses + yields} {}
 
   /// Something moved: start again from the top.
   void reset() {
@@ -70,7 +75,7 @@ class Backoff {
     if (idle_rounds_ < kPauses) {
       ++idle_rounds_;
       pause();
-    } else if (idle_rounds_ < kPauses + kYields) {
+    } else if (idle_rounds_ < last_round_) {
       ++idle_rounds_;
       sched_yield();
     } else {
@@ -79,11 +84,10 @@ class Backoff {
     }
   }
 
-  bool napping() const { return idle_rounds_ == kPauses + kYields; }
+  bool napping() const { return idle_rounds_ == last_round_; }
 
  private:
   static constexpr std::uint32_t kPauses = 8;
-  static constexpr std::uint32_t kYields = 64;
   static constexpr std::chrono::microseconds kFirstNap{50};
 
   static void pause() {
@@ -95,6 +99,7 @@ class Backoff {
   }
 
   std::chrono::microseconds longest_;
+  std::uint32_t last_round_;
   std::chrono::microseconds nap_ = kFirstNap;
   std::uint32_t idle_rounds_ = 0;
 };

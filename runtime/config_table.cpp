@@ -24,8 +24,10 @@ struct Range {
   std::uint64_t least;
   std::uint64_t most;
   enum class Shape { kAny, kMultipleOf64, kMultipleOf128, kPowerOfTwo } shape = Shape::kAny;
+  bool or_zero = false;
 
   std::uint64_t checked(std::uint64_t value) const {
+    if (value == 0 && or_zero) return value;
     if (value < least) illegal("is too small");
     if (value > most) illegal("is too large");
     if (shape == Shape::kMultipleOf64 && value % 64 != 0) illegal("is not a multiple of 64");
@@ -39,6 +41,7 @@ struct Range {
     std::string words = most == std::numeric_limits<std::uint64_t>::max()
                             ? fmt::format("{} or more", format(least))
                             : fmt::format("{} to {}", format(least), format(most));
+    if (or_zero) words = "0, or " + words;
     if (shape == Shape::kMultipleOf64) words += ", a multiple of 64";
     if (shape == Shape::kMultipleOf128) words += ", a multiple of 128";
     if (shape == Shape::kPowerOfTwo) words += ", a power of two";
@@ -193,8 +196,9 @@ std::vector<Setting> make_settings() {
             "the same where lanes run on a GPU"),
       count("apply_helpers", "threads", &C::apply_helpers, {0, 64},
             "host threads that apply beside the network thread, each a slice of the heap"),
-      size("node_buffer_bytes", &C::node_buffer_bytes, {kKi, 16 * kMi, Shape::kMultipleOf64},
-           "messages packed for one destination before they are sent"),
+      size("node_buffer_bytes", &C::node_buffer_bytes, {kKi, 16 * kMi, Shape::kMultipleOf64, true},
+           "messages packed for one destination before they are sent; 0: 64 KiB, and 256 KiB where lanes run "
+           "on a GPU"),
       count("buffers_per_destination", "buffers", &C::buffers_per_destination, {2, kKi},
             "node buffers for each PE: one fills while others are on their way"),
       duration("aggregation_timeout", &C::aggregation_timeout, microseconds{0}, std::chrono::minutes{1},

@@ -40,6 +40,9 @@ inline constexpr std::uint32_t kLeastBuffers = 32;  // in an aggregator's pool: 
 inline constexpr std::uint64_t kGrownLimitBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kMpiBytesAPeer = 256 * 1024;  // what Open MPI comes to use for a peer
 inline constexpr std::chrono::microseconds kLongestNap{1000};
+// Where --node-buffer-bytes leaves it open (docs/decisions/0012, 0020).
+inline constexpr std::uint32_t kNodeBufferBytes = 64 << 10;
+inline constexpr std::uint32_t kNodeBufferBytesOnDevice = 256 << 10;
 inline constexpr std::chrono::seconds kPartingPatience{2};
 
 inline std::uint64_t hash_text(std::string_view text) {
@@ -66,7 +69,7 @@ Medium choose_medium(const Config& config);
 class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
  public:
   Impl(const Config& config, Medium medium)
-      : config_{checked(config)},
+      : config_{resolved(config)},
         hang_{std::chrono::seconds{config.hang_seconds}},
         stuck_{std::chrono::seconds{config.hang_seconds}},
         owner_{medium.own_thread,
@@ -160,8 +163,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     const Call call(*this, to_string(collective));
     new_request(NetworkRequest::Kind::kBarrier, to_string(collective));
     request_.mine = block(collective);
-    // Kernels of a GPU do not say what they send, nor that they send no more.
-    request_.mine.values[2] = device_ || calls_handlers_.exchange(false, std::memory_order_relaxed) ? 1 : 0;
+    request_.mine.values[2] = calls_handlers_.exchange(false, std::memory_order_relaxed) ? 1 : 0;
     request_.flush_epoch = aggregators_->request_flush();
     serve();
     require_same_call();
@@ -448,8 +450,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     Impl& impl_;
   };
 
-  static const Config& checked(const Config& config) {
+  /// Valid, and with what is for the runtime to choose.
+  static Config resolved(Config config) {
     validate(config);
+    if (config.node_buffer_bytes == 0) {
+      const bool on_device = config.device != DeviceKind::kCpu && count_devices() > 0;
+      config.node_buffer_bytes = on_device ? kNodeBufferBytesOnDevice : kNodeBufferBytes;
+    }
     return config;
   }
 
@@ -552,7 +559,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   template <class Ready>
   void wait(const char* what, Ready ready, bool from_lane) {
     const TraceSpan span(trace_.tracer(), TraceWhat::kWait, what);
-    Backoff backoff{kLongestNap};
+    Backoff backoff{kLongestNap, device_ ? Backoff::kYieldsBesideADevice : Backoff::kYields};
     bool marked = false;
     while (!ready()) {
       if (failure_.is_set()) {

@@ -53,7 +53,7 @@ void NetworkOwner::thread_main() {
     return;
   }
   network_->enter_thread();
-  Backoff backoff{kLongestNap};
+  Backoff backoff{kLongestNap, network_->has_device() ? Backoff::kYieldsBesideADevice : Backoff::kYields};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (step()) {
       backoff.reset();

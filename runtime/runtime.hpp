@@ -33,12 +33,36 @@ struct TransportLimits;
 
 enum class Reduction { kSum, kMin, kMax };
 
+namespace detail {
+template <class>
+struct ParameterOf {
+  using Type = void;
+};
+template <class R, class C, class P>
+struct ParameterOf<R (C::*)(P)> {
+  using Type = P;
+};
+template <class R, class C, class P>
+struct ParameterOf<R (C::*)(P) const> {
+  using Type = P;
+};
+/// The kernel asks for a Lane or a GroupLane&, which cannot send. By its word: a WorkItem is a Lane, too.
+template <class Kernel>
+inline constexpr bool kSendsNothing = [] {
+  if constexpr (requires { &Kernel::operator(); }) {
+    using P = typename ParameterOf<decltype(&Kernel::operator())>::Type;
+    return std::is_same_v<std::remove_cvref_t<P>, Lane> || std::is_same_v<P, GroupLane&>;
+  }
+  return false;
+}();
+}  // namespace detail
+
 #if defined(ESKER_DEVICE_COMPILER)
 namespace detail {
-/// A user's kernel as the device runs it. One that takes a WorkItem asks nothing of its group: then the
-/// launch has as many groups as the device holds and an eighth less, which leaves passes a place, each
-/// runs lanes of many of the user's groups, and packages fill across them. Of one that takes a GroupItem a
-/// processor holds fewer groups where there are handlers, for the same reason.
+/// A user's kernel that may send, as the device runs it. One that takes a WorkItem asks nothing of its group:
+/// then the launch has as many groups as the device holds and an eighth less, which leaves passes a place,
+/// each runs lanes of many of the user's groups, and packages fill across them. Of one that takes a GroupItem
+/// a processor holds fewer groups where there are handlers, for the same reason.
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
@@ -128,8 +152,10 @@ class Runtime {
   SymmetricHeap& heap() noexcept;
 
   /// Local. Runs `kernel` once a lane: with a WorkItem, or with a GroupItem& if it works together with
-  /// the other lanes of its group. May return before the kernel has ended; quiet() and barrier_all()
-  /// wait for it. What a lane throws is thrown here. `name` is for reports.
+  /// the other lanes of its group. One that sends nothing takes a Lane, or a GroupLane&: on a GPU it is then
+  /// a kernel like any other, where what sends has scratchpad and registers of its own, and fewer lanes at a
+  /// time. May return before the kernel has ended; quiet() and barrier_all() wait for it. What a lane throws
+  /// is thrown here. `name` is for reports.
   template <class Kernel>
   void launch(std::uint64_t lanes, Kernel&& kernel, const char* name = "kernel") {
     launch_shape({lanes, config().group_lanes, config().wave_lanes}, kernel, name);
@@ -138,23 +164,33 @@ class Runtime {
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
     if (runs_on_device()) {
 #if defined(ESKER_DEVICE_COMPILER)
+      using Plain = std::remove_cvref_t<Kernel>;
       void* const stream = begin_launch(name);
-      end_launch(
-          detail::DeviceKernel<std::remove_cvref_t<Kernel>>::start(device_context(), shape, kernel, stream));
+      if constexpr (detail::kSendsNothing<Plain>) {
+        end_launch(gpu::launch_on_device(shape, stream, kernel));
+      } else {
+        end_launch(detail::DeviceKernel<Plain>::start(device_context(), shape, kernel, stream));
+      }
       return;
 #else
       refuse_launch(name);
 #endif
     }
 #if defined(ESKER_ON_CPU)  // a device compiler reads host functions in its device pass too
-    if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
+    if constexpr (detail::kSendsNothing<std::remove_cvref_t<Kernel>>) {
+      const GroupExecution execution = config().group_execution;
+      run_groups(shape, name, [&](HostWorker&, std::uint64_t first, std::uint64_t last) {
+        cpu::run_groups(shape, first, last, execution, kernel);
+      });
+    } else if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         Outbox::Filling outbox(worker.outbox);
         cpu::run_groups(shape, first, last, GroupExecution::kFibers,
                         [&](Lane lane) { kernel(WorkItem(lane, worker.context, outbox)); });
       });
     } else {
-      static_assert(std::is_invocable_v<Kernel&, GroupItem&>, "a kernel takes a WorkItem or a GroupItem&");
+      static_assert(std::is_invocable_v<Kernel&, GroupItem&>,
+                    "a kernel takes a WorkItem, a GroupItem&, a Lane or a GroupLane&");
       const GroupExecution execution = config().group_execution;
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         cpu::run_groups(shape, first, last, execution, [&](GroupLane& lane) {

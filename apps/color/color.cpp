@@ -22,6 +22,7 @@
 #include "../graph/edge_slots.hpp"
 #include "../graph/edge_walk.hpp"
 #include "../graph/partition.hpp"
+#include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../harness/application.hpp"
 #include "../inputs/random.hpp"
@@ -88,8 +89,8 @@ struct TellColours {
 struct Order {
   Arrays arrays;
   graph::EdgeWalk walk;  // over slots
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    for (auto state = walk.begin(item.global_id()); walk.step(state) || walk.next_row(state);) {
+  ESKER_HD void operator()(esker::Lane lane) const {
+    for (auto state = walk.begin(lane.global_id()); walk.step(state) || walk.next_row(state);) {
       std::uint64_t& slot = arrays.slots[state.edge];
       slot = slot > arrays.priorities[state.vertex] ? kWait : kIgnore;
     }
@@ -103,8 +104,8 @@ struct Choose {
   esker::SymmetricArray<std::uint64_t> waiting, still_waiting;
   esker::SymmetricArray<std::uint64_t> lengths;
 
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = waiting[item.global_id()];
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const std::uint64_t v = waiting[lane.global_id()];
     const std::uint64_t begin = arrays.first_slot[v], end = arrays.first_slot[v + 1];
     // What has stopped to say wait never says it again.
     std::uint64_t s = arrays.waits[v];
@@ -166,8 +167,7 @@ class Colouring {
     write(arrays_.colours, words);
     std::iota(words.begin(), words.end(), std::uint64_t{0});
     write(waiting_, words);
-    words.resize(graph_.my_vertices + 1);
-    rt_.heap().read(edge_slots_.first, 0, std::span(words));
+    words = graph::read_first(rt_, edge_slots_.first, graph_.my_vertices);
     my_slots_ = words.back();
     words.pop_back();
     write(arrays_.waits, words);

@@ -1,7 +1,10 @@
 // A graph over all PEs: each has its own vertices with their edges, on the symmetric heap.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include <esker/esker.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -52,6 +55,17 @@ constexpr std::uint64_t kChunkEdges = std::uint64_t{1} << 18;
 /// own vertices' edges. 24 bytes of heap for each edge of a chunk are given back.
 DistributedGraph load(esker::Runtime& rt, const EdgeSource& source, inputs::VertexPartition partition,
                       bool undirected, std::uint64_t chunk_edges = kChunkEdges);
+
+/// Calls visit(first, edges) for this PE's edges, some kChunkEdges at a time.
+template <class Visit>
+void for_each_chunk(esker::Runtime& rt, const DistributedGraph& graph, const Visit& visit) {
+  std::vector<Edge> chunk;
+  for (std::uint64_t first = 0; first < graph.my_edges; first += chunk.size()) {
+    chunk.resize(std::min(kChunkEdges, graph.my_edges - first));
+    rt.heap().read(graph.edges, first, std::span(chunk));
+    visit(first, std::span<const Edge>(chunk));
+  }
+}
 
 /// What reports say about the graph.
 nlohmann::json facts(const Options& options, const DistributedGraph& graph);

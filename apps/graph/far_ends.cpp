@@ -48,17 +48,6 @@ class Numbering {
   std::vector<std::uint64_t> bits_, before_;
 };
 
-/// Calls visit(first, edges) for this PE's edges, some kChunkEdges at a time.
-template <class Visit>
-void for_each_chunk(esker::Runtime& rt, const DistributedGraph& graph, const Visit& visit) {
-  std::vector<Edge> chunk;
-  for (std::uint64_t first = 0; first < graph.my_edges; first += chunk.size()) {
-    chunk.resize(std::min(kChunkEdges, graph.my_edges - first));
-    rt.heap().read(graph.edges, first, std::span(chunk));
-    visit(first, std::span<const Edge>(chunk));
-  }
-}
-
 }  // namespace
 
 FarEnds make_far_ends(esker::Runtime& rt, const DistributedGraph& graph) {

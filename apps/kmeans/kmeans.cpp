@@ -33,14 +33,15 @@ struct Clustering {
   std::uint32_t clusters;
   std::uint32_t dimensions;
   std::uint32_t pes;
-  double scale;  // 2^s
+  double scale;          // 2^s
+  std::uint32_t stride;  // words between two sums
 
   /// Words of a cluster's row: a sum of each coordinate, and the count.
   ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
   ESKER_HD std::uint32_t rows() const { return (clusters + pes - 1) / pes; }
   ESKER_HD std::uint32_t owner(std::uint32_t cluster) const { return cluster % pes; }
   ESKER_HD std::uint64_t word(std::uint32_t cluster, std::uint32_t column) const {
-    return std::uint64_t{cluster / pes} * row_words() + column;
+    return (std::uint64_t{cluster / pes} * row_words() + column) * stride;
   }
   /// What a point adds to word `column` of its cluster.
   ESKER_HD std::int64_t addend(const double* point, std::uint32_t column) const {
@@ -93,54 +94,75 @@ struct Assign {
   }
 };
 
-/// With --combine: a lane adds up its points on its own, and sends what is not 0.
+/// What --combine is about: each of a row of workers adds up the points that are its, on its own.
 ///
-/// Encoding. On a GPU a lane has every `lanes`-th point, and the lanes' words are interleaved, so that a
-/// wave's lanes read neighbours together. On the CPU a lane has a run of points, and its words in one place.
-struct AssignCombined {
+/// Encoding. Worker after worker, or on a GPU word after word, so that a wave's lanes touch neighbours.
+struct Partial {
+  esker::SymmetricArray<std::int64_t> words;
+  std::uint64_t workers;
+  std::uint64_t words_each;
+  bool interleaved;
+
+  ESKER_HD std::int64_t& at(std::uint64_t worker, std::uint64_t word) const {
+    return words[interleaved ? word * workers + worker : worker * words_each + word];
+  }
+};
+
+/// Of `count` things in a row, those of one of `parts`: every parts-th on a GPU, neighbours on the CPU.
+struct Share {
+  std::uint64_t begin, end, step;
+  ESKER_HD static Share of(std::uint64_t part, std::uint64_t parts, std::uint64_t count, bool interleaved) {
+    if (interleaved) return {part, count, parts};
+    const std::uint64_t each = (count + parts - 1) / parts;
+    const std::uint64_t begin = part * each;
+    return {begin, begin + each < count ? begin + each : count, 1};
+  }
+};
+
+/// A lane adds up its points, and sends nothing.
+struct AddUp {
+  Assign assign;
+  Partial partial;
+  std::uint64_t points;
+
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const Clustering& k = assign.clustering;
+    const std::uint64_t me = lane.global_id();
+    for (std::uint64_t w = 0; w < partial.words_each; ++w) partial.at(me, w) = 0;
+    const Share mine = Share::of(me, partial.workers, points, partial.interleaved);
+    for (std::uint64_t p = mine.begin; p < mine.end; p += mine.step) {
+      const std::uint64_t row =
+          std::uint64_t{k.nearest(assign.at(p), assign.centroids.data())} * k.row_words();
+      for (std::uint32_t d = 0; d <= k.dimensions; ++d) partial.at(me, row + d) += k.addend(assign.at(p), d);
+    }
+  }
+};
+
+/// A lane adds up one word of some workers, and sends that.
+struct SendSums {
   using Message = Assign::Message;
   struct State {
     std::uint64_t lane;
-    std::uint32_t cluster;
-    std::uint32_t column;
+    bool has_sent;
   };
   Assign assign;
-  esker::SymmetricArray<std::int64_t> partial;
-  std::uint64_t points, lanes, per_lane;
-  bool interleaved;
+  Partial partial;
+  std::uint64_t lanes_a_word;
 
-  ESKER_HD std::int64_t& word(std::uint64_t lane, std::uint32_t cluster, std::uint32_t column) const {
-    const Clustering& k = assign.clustering;
-    const std::uint64_t word = std::uint64_t{cluster} * k.row_words() + column;
-    return partial[interleaved ? word * lanes + lane : lane * k.clusters * k.row_words() + word];
-  }
-  ESKER_HD State start(std::uint64_t lane) const {
-    const Clustering& k = assign.clustering;
-    for (std::uint32_t c = 0; c < k.clusters; ++c) {
-      for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) = 0;
-    }
-    const std::uint64_t step = interleaved ? lanes : 1;
-    const std::uint64_t begin = interleaved ? lane : lane * per_lane;
-    const std::uint64_t end = interleaved || begin + per_lane > points ? points : begin + per_lane;
-    for (std::uint64_t p = begin; p < end; p += step) {
-      const std::uint32_t c = k.nearest(assign.at(p), assign.centroids.data());
-      for (std::uint32_t d = 0; d <= k.dimensions; ++d) word(lane, c, d) += k.addend(assign.at(p), d);
-    }
-    return {lane, 0, 0};
-  }
+  ESKER_HD State start(std::uint64_t lane) const { return {lane, false}; }
   ESKER_HD bool next(State& state, Message& message) const {
+    if (state.has_sent) return false;
+    state.has_sent = true;
     const Clustering& k = assign.clustering;
-    while (state.cluster < k.clusters) {
-      const std::uint32_t c = state.cluster;
-      const std::uint32_t d = state.column;
-      state.column = d == k.dimensions ? 0 : d + 1;
-      if (state.column == 0) ++state.cluster;
-      const std::int64_t value = word(state.lane, c, d);
-      if (value == 0) continue;
-      message = {&assign.sums[k.word(c, d)], k.owner(c), value};
-      return true;
-    }
-    return false;
+    const std::uint64_t word = state.lane / lanes_a_word;
+    const auto cluster = static_cast<std::uint32_t>(word / k.row_words());
+    const auto column = static_cast<std::uint32_t>(word % k.row_words());
+    std::int64_t sum = 0;
+    const Share mine =
+        Share::of(state.lane % lanes_a_word, lanes_a_word, partial.workers, partial.interleaved);
+    for (std::uint64_t w = mine.begin; w < mine.end; w += mine.step) sum += partial.at(w, word);
+    message = {&assign.sums[k.word(cluster, column)], k.owner(cluster), sum};
+    return sum != 0;
   }
 };
 
@@ -163,8 +185,8 @@ struct Give {
     const auto row = static_cast<std::uint32_t>(id / k.dimensions);
     const auto column = static_cast<std::uint32_t>(id % k.dimensions);
     const std::uint32_t cluster = row * k.pes + me;
-    next_sums[std::uint64_t{row} * k.row_words() + column] = 0;
-    if (column == 0) next_sums[std::uint64_t{row} * k.row_words() + k.dimensions] = 0;
+    next_sums[k.word(cluster, column)] = 0;
+    if (column == 0) next_sums[k.word(cluster, k.dimensions)] = 0;
     const bool is_empty = cluster >= k.clusters || sums[k.word(cluster, k.dimensions)] == 0;
     return {cluster, column, is_empty ? k.pes : 0};
   }
@@ -279,7 +301,7 @@ int run(int argc, char** argv) {
       .add("dimensions", &o.dimensions, "coordinates a point; 0: 2, or as --input has")
       .add("clusters", &o.clusters, "to find; they start at the first points")
       .add("iterations", &o.iterations, "of Lloyd's algorithm")
-      .add("combine", &o.combine, "points that a lane adds up before it sends")
+      .add("combine", &o.combine, "points that a lane adds up before anything is sent, and so on with lanes")
       .add("input", &o.input, "points from this file, CSV or .npy, instead of generated ones");
   esker::Config config = line.parse(argc, argv);
   if (o.clusters == 0 || o.iterations == 0 || o.combine == 0)
@@ -293,24 +315,29 @@ int run(int argc, char** argv) {
   esker::Runtime rt(config);
   styles::Superstep superstep(rt, o.chosen_style());
   const Problem problem = load_problem(rt, o);
+  // Lanes of a GPU add to the few sums by the million: what lies in one line of its memory is added to in
+  // turn.
+  const std::uint32_t stride = rt.runs_on_device() ? 128 / sizeof(std::int64_t) : 1;
   const Clustering clustering{static_cast<std::uint32_t>(o.clusters),
-                              static_cast<std::uint32_t>(problem.columns), rt.n_pes(), scale_of(problem)};
+                              static_cast<std::uint32_t>(problem.columns), rt.n_pes(), scale_of(problem),
+                              stride};
   auto& heap = rt.heap();
   const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
   const auto centroids = heap.allocate<double>(problem.start.size());
   // Iterations take turns: one's sums are read while the other's are cleared.
-  const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words();
+  const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words() * clustering.stride;
   const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
                                                        heap.allocate<std::int64_t>(words)};
-  const auto lanes_of = [&](std::uint64_t rows) { return (rows + o.combine - 1) / o.combine; };
-  const auto partial = heap.allocate<std::int64_t>(
-      o.combine == 1 ? 1 : lanes_of(problem.most_rows) * clustering.clusters * clustering.row_words());
+  const auto lanes_of = [&](std::uint64_t items) { return (items + o.combine - 1) / o.combine; };
+  const std::uint64_t words_each = std::uint64_t{clustering.clusters} * clustering.row_words();
+  const Partial partial{
+      heap.allocate<std::int64_t>(o.combine == 1 ? 1 : lanes_of(problem.most_rows) * words_each),
+      lanes_of(problem.rows), words_each, rt.runs_on_device()};
   for_each_piece(rt, o, [&, first = std::uint64_t{0}](const inputs::Points<double>& piece) mutable {
     heap.write(points, first, std::span<const double>(piece.values));
     first += piece.values.size();
   });
   const std::uint64_t rows = problem.rows;
-  const std::uint64_t lanes = lanes_of(rows);
 
   std::vector<double> expected;
   const auto measured = harness::measure(
@@ -324,10 +351,12 @@ int run(int argc, char** argv) {
         for (std::uint64_t i = 0; i < o.iterations; ++i) {
           const Assign assign{clustering, points, centroids, sums[i % 2]};
           if (o.combine == 1) {
-            superstep.run(lanes, assign, "kmeans: assign");
+            superstep.run(rows, assign, "kmeans: assign");
           } else {
-            superstep.run(lanes, AssignCombined{assign, partial, rows, lanes, o.combine, rt.runs_on_device()},
-                          "kmeans: assign");
+            rt.launch(partial.workers, AddUp{assign, partial, rows}, "kmeans: add up");
+            const std::uint64_t lanes_a_word = lanes_of(partial.workers);
+            superstep.run(lanes_a_word * partial.words_each, SendSums{assign, partial, lanes_a_word},
+                          "kmeans: send sums");
           }
           superstep.run(std::uint64_t{clustering.rows()} * clustering.dimensions,
                         Give{clustering, centroids, sums[i % 2], sums[(i + 1) % 2], rt.pe()}, "kmeans: give");

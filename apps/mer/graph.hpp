@@ -75,9 +75,9 @@ struct NumberNodes {
   esker::SymmetricArray<std::uint64_t> next;
 
   std::uint64_t lanes() const { return table.buckets * Table<Word>::kSlots; }
-  ESKER_HD void operator()(esker::WorkItem item) const {
+  ESKER_HD void operator()(esker::Lane lane) const {
     constexpr std::uint64_t kSlots = Table<Word>::kSlots;
-    Slot<Word>& slot = table.bucket(item.global_id() / kSlots)[item.global_id() % kSlots];
+    Slot<Word>& slot = table.bucket(lane.global_id() / kSlots)[lane.global_id() % kSlots];
     slot.node = kNoNode;
     if (slot.count == 0 || !threshold.is_unique(slot)) return;
     slot.node = static_cast<std::uint32_t>(counter(next[0]).fetch_add_relaxed(1));
@@ -171,8 +171,8 @@ struct BeginRanks {
   std::uint32_t pe;
   bool cycles_only;
 
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t node = item.global_id();
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const std::uint64_t node = lane.global_id();
     const bool in_cycle = graph.nodes[node].in_cycle;
     if (cycles_only && !in_cycle) return;
     for (const Side side : {kLeft, kRight}) {
@@ -237,10 +237,10 @@ struct FindCycles {
   std::uint32_t now;
   esker::SymmetricArray<Least<Word>> least;
 
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    Node<Word>& node = graph.nodes[item.global_id()];
-    node.in_cycle = !graph.reach[now][2 * item.global_id()].has_ended();
-    least[item.global_id()] = {node.kmer};
+  ESKER_HD void operator()(esker::Lane lane) const {
+    Node<Word>& node = graph.nodes[lane.global_id()];
+    node.in_cycle = !graph.reach[now][2 * lane.global_id()].has_ended();
+    least[lane.global_id()] = {node.kmer};
   }
 };
 
@@ -279,7 +279,7 @@ template <class Word>
 struct CopyLeast {
   esker::SymmetricArray<Least<Word>> from;
   esker::SymmetricArray<Least<Word>> to;
-  ESKER_HD void operator()(esker::WorkItem item) const { to[item.global_id()] = from[item.global_id()]; }
+  ESKER_HD void operator()(esker::Lane lane) const { to[lane.global_id()] = from[lane.global_id()]; }
 };
 
 /// A lane a node: a cycle's least node gives up its left link, and takes it from the node there.

@@ -152,7 +152,7 @@ struct CountOne {
 /// A kernel over words.
 struct Clear {
   esker::SymmetricArray<std::uint64_t> words;
-  ESKER_HD void operator()(esker::WorkItem item) const { words[item.global_id()] = 0; }
+  ESKER_HD void operator()(esker::Lane lane) const { words[lane.global_id()] = 0; }
 };
 
 }  // namespace mer

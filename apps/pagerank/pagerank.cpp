@@ -66,26 +66,33 @@ struct Arrived {
   ESKER_HD double operator[](std::uint64_t edge) const { return shares[by_edge ? edge : mirror_of[edge]]; }
 };
 
-/// A lane adds up a block of edges, whosever they are, so that hubs find most of their sums made.
+/// On a GPU, waves take blocks of hubs' edges in turn and add each up, so that a hub finds most of its sum
+/// made. A wave's lanes read neighbouring edges together.
 struct SumBlocks {
   Arrived arrived;
+  esker::SymmetricArray<std::uint64_t> blocks;
   esker::SymmetricArray<double> block_sums;
-  std::uint64_t block;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    double sum = 0;
-    const std::uint64_t begin = item.global_id() * block;
-    for (std::uint64_t s = begin; s < begin + block; ++s) sum += arrived[s];
-    block_sums[item.global_id()] = sum;
+  std::uint64_t block, count;
+  ESKER_HD void operator()(esker::GroupLane& lane) const {
+    const std::uint32_t width = lane.wave().size();
+    const std::uint32_t me = lane.wave().index();
+    for (std::uint64_t i = lane.global_id() / width; i < count; i += lane.lanes() / width) {
+      const std::uint64_t b = blocks[i];
+      double sum = 0;
+      for (std::uint64_t e = b * block + me; e < (b + 1) * block; e += width) sum += arrived[e];
+      sum = lane.wave().reduce(sum, esker::Sum{});
+      if (me == 0) block_sums[b] = sum;
+    }
   }
 };
 
-/// What a lane found at its vertices.
+/// What was found at some vertices.
 struct Sums {
-  double dangling;  // rank of vertices without edges
-  double change;    // of all ranks, in absolute value
+  double dangling = 0;  // rank of vertices without edges
+  double change = 0;    // of all ranks, in absolute value
 };
 
-/// A lane gives its vertices their new ranks: vertex id * per_lane + i, or with `strided`, id + i * lanes.
+/// Vertices get their new ranks.
 struct Gather {
   esker::SymmetricArray<std::uint64_t> first;
   esker::SymmetricArray<std::uint64_t> first_in;
@@ -93,49 +100,60 @@ struct Gather {
   Arrived arrived;
   esker::SymmetricArray<double> block_sums;
   esker::SymmetricArray<Sums> sums;
-  std::uint64_t vertices, lanes, per_lane;
+  std::uint64_t vertices;
   std::uint64_t block;  // 0: there are no block sums
-  bool strided;
-  double base;  // of every rank
+  double base;          // of every rank
 
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    Sums mine{0, 0};
-    for (std::uint64_t i = 0; i < per_lane; ++i) {
-      const std::uint64_t v = strided ? item.global_id() + i * lanes : item.global_id() * per_lane + i;
-      if (v >= vertices) break;
-      const double sum = sum_of(first_in[v], first_in[v + 1]);
-      const double rank = base + kDamping * sum;
-      mine.change += rank < ranks[v] ? ranks[v] - rank : rank - ranks[v];
-      if (first[v] == first[v + 1]) mine.dangling += rank;
-      ranks[v] = rank;
-    }
-    sums[item.global_id()] = mine;
-  }
-
- private:
-  /// Of edges begin to end - 1, by whole blocks where there are some.
-  ESKER_HD double sum_of(std::uint64_t begin, std::uint64_t end) const {
+  /// Of what has arrived at vertex v, every `step`-th from number `from` on, by whole blocks where there are
+  /// some.
+  ESKER_HD double part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
+    std::uint64_t begin = first_in[v];
+    const std::uint64_t end = first_in[v + 1];
     double sum = 0;
     if (block > 0 && end - begin >= 2 * block) {
-      for (; begin % block != 0; ++begin) sum += arrived[begin];
-      for (; begin + block <= end; begin += block) sum += block_sums[begin / block];
+      const std::uint64_t first_block = (begin + block - 1) / block, last_block = end / block;
+      for (std::uint64_t e = begin + from; e < first_block * block; e += step) sum += arrived[e];
+      for (std::uint64_t b = first_block + from; b < last_block; b += step) sum += block_sums[b];
+      begin = last_block * block;
     }
-    for (; begin < end; ++begin) sum += arrived[begin];
+    for (std::uint64_t e = begin + from; e < end; e += step) sum += arrived[e];
     return sum;
+  }
+  ESKER_HD void give_rank(std::uint64_t v, double sum, Sums& mine) const {
+    const double rank = base + kDamping * sum;
+    mine.change += rank < ranks[v] ? ranks[v] - rank : rank - ranks[v];
+    if (first[v] == first[v + 1]) mine.dangling += rank;
+    ranks[v] = rank;
   }
 };
 
-/// A lane adds up every `lanes`-th of `count` sums, from its own on, in its own.
-struct AddSums {
-  esker::SymmetricArray<Sums> sums;
-  std::uint64_t count, lanes;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    Sums total{0, 0};
-    for (std::uint64_t i = item.global_id(); i < count; i += lanes) {
-      total.dangling += sums[i].dangling;
-      total.change += sums[i].change;
+/// On the CPU, each lane has a run of vertices.
+struct GatherByLane {
+  Gather gather;
+  std::uint64_t per_lane;
+  ESKER_HD void operator()(esker::Lane lane) const {
+    Sums mine;
+    const std::uint64_t begin = lane.global_id() * per_lane;
+    for (std::uint64_t v = begin; v < begin + per_lane && v < gather.vertices; ++v)
+      gather.give_rank(v, gather.part_of(v, 0, 1), mine);
+    gather.sums[lane.global_id()] = mine;
+  }
+};
+
+/// On a GPU, waves take vertices in turn, and a group's sums are in one place.
+struct GatherByWave {
+  Gather gather;
+  ESKER_HD void operator()(esker::GroupLane& lane) const {
+    Sums mine;
+    const std::uint32_t width = lane.wave().size();
+    const std::uint32_t me = lane.wave().index();
+    for (std::uint64_t v = lane.global_id() / width; v < gather.vertices; v += lane.lanes() / width) {
+      const double sum = lane.wave().reduce(gather.part_of(v, me, width), esker::Sum{});
+      if (me == 0) gather.give_rank(v, sum, mine);
     }
-    sums[item.global_id()] = total;
+    mine.dangling = lane.group().reduce(mine.dangling, esker::Sum{});
+    mine.change = lane.group().reduce(mine.change, esker::Sum{});
+    if (lane.lane() == 0) gather.sums[lane.group_id()] = mine;
   }
 };
 
@@ -149,7 +167,8 @@ class PageRank {
         walk_{rt, mirrors_.first, graph.my_vertices, mirrors_.of_mine},
         ranks_{rt.heap().allocate<double>(graph.most_vertices)},
         arrived_{rt.heap().allocate<double>(mirrors_.most), mirrors_.mirror_of, by_edge},
-        sums_{rt.heap().allocate<Sums>(kMostLanes)} {
+        sums_{rt.heap().allocate<Sums>(kMostLanes)},
+        dangling_at_start_{dangling_at_start()} {
     if (rt.runs_on_device()) choose_blocks();
   }
 
@@ -164,7 +183,7 @@ class PageRank {
   /// Returns how many iterations it made.
   std::uint64_t run(styles::Superstep& superstep, const Options& o) {
     std::uint64_t done = 0;
-    double dangling = initially_dangling();
+    double dangling = dangling_at_start_;
     for (bool is_far = true; done < o.iterations && is_far; ++done) {
       superstep.run(walk_.lanes(), Push{walk_, mirrors_.places, graph_.first, ranks_, arrived_.shares},
                     "pagerank");
@@ -186,7 +205,8 @@ class PageRank {
 
  private:
   static constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 16;
-  static constexpr std::uint64_t kMostSumsRead = 256;
+  static constexpr std::uint64_t kMostGroups = 1024;  // of a GPU: as many as it holds, or some more
+  static constexpr std::uint32_t kGroupLanes = 256;
   static constexpr std::uint64_t kLeastBlock = 64;  // edges
 
   /// Each edge has one of its own: its slot.
@@ -197,7 +217,7 @@ class PageRank {
 
   double vertices() const { return static_cast<double>(graph_.partition.vertices()); }
 
-  /// Collective. A hub of n edges costs its lane n / block sums and up to 2 * block edges: least where the
+  /// Collective. A hub of n edges costs its wave n / block sums and up to 2 * block edges: least where the
   /// block is near the square root of n. The CPU needs none: its lanes are few and each takes what comes.
   void choose_blocks() {
     const auto first = graph::read_first(rt_, mirrors_.first_in, graph_.my_vertices);
@@ -206,11 +226,20 @@ class PageRank {
       most[0] = std::max(most[0], first[v + 1] - first[v]);
     rt_.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
     for (block_ = kLeastBlock; block_ * block_ < most[0];) block_ *= 2;
+    std::vector<std::uint64_t> of_hubs;
+    for (std::uint64_t v = 0; v < graph_.my_vertices; ++v) {
+      if (first[v + 1] - first[v] < 2 * block_) continue;
+      for (std::uint64_t b = (first[v] + block_ - 1) / block_; b < first[v + 1] / block_; ++b)
+        of_hubs.push_back(b);
+    }
     block_sums_ = rt_.heap().allocate<double>(most[1] / block_ + 1);
-    blocks_ = first.back() / block_;
+    blocks_ = rt_.heap().allocate<std::uint64_t>(most[1] / block_ + 1);
+    blocks_count_ = of_hubs.size();
+    rt_.heap().write(blocks_, 0, std::span<const std::uint64_t>(of_hubs));
   }
 
-  double initially_dangling() {
+  /// Collective.
+  double dangling_at_start() const {
     const auto first = graph::read_first(rt_, graph_.first, graph_.my_vertices);
     double all[1] = {0};
     for (std::uint64_t v = 0; v < graph_.my_vertices; ++v) all[0] += first[v] == first[v + 1] ? 1 : 0;
@@ -219,23 +248,30 @@ class PageRank {
   }
 
   Sums gather(double base) {
-    Sums total{0, 0};
+    Sums total;
     if (graph_.my_vertices == 0) return total;
-    const std::uint64_t per_lane = (graph_.my_vertices + kMostLanes - 1) / kMostLanes;
-    const std::uint64_t lanes = (graph_.my_vertices + per_lane - 1) / per_lane;
-    if (blocks_ > 0) rt_.launch(blocks_, SumBlocks{arrived_, block_sums_, block_}, "pagerank-sum-blocks");
-    rt_.launch(lanes,
-               Gather{graph_.first, mirrors_.first_in, ranks_, arrived_, block_sums_, sums_,
-                      graph_.my_vertices, lanes, per_lane, block_, rt_.runs_on_device(), base},
-               "pagerank-gather");
-    // From a GPU what the host reads takes longer than another kernel.
-    const std::uint64_t left = rt_.runs_on_device() ? std::min(lanes, kMostSumsRead) : lanes;
-    if (left < lanes) rt_.launch(left, AddSums{sums_, lanes, left}, "pagerank-add-sums");
-    std::vector<Sums> of_lanes(left);
-    rt_.heap().read(sums_, 0, std::span(of_lanes));
-    for (const Sums& sums : of_lanes) {
-      total.dangling += sums.dangling;
-      total.change += sums.change;
+    const Gather gather{graph_.first, mirrors_.first_in,  ranks_, arrived_, block_sums_,
+                        sums_,        graph_.my_vertices, block_, base};
+    std::uint64_t parts = 0;
+    if (rt_.runs_on_device()) {
+      const std::uint64_t groups = std::min(kMostGroups, graph_.my_vertices);
+      const esker::LaunchShape shape{groups * kGroupLanes, kGroupLanes};
+      if (blocks_count_ > 0) {
+        rt_.launch_shape(shape, SumBlocks{arrived_, blocks_, block_sums_, block_, blocks_count_},
+                         "pagerank-sum-blocks");
+      }
+      rt_.launch_shape(shape, GatherByWave{gather}, "pagerank-gather");
+      parts = groups;
+    } else {
+      const std::uint64_t per_lane = (graph_.my_vertices + kMostLanes - 1) / kMostLanes;
+      parts = (graph_.my_vertices + per_lane - 1) / per_lane;
+      rt_.launch(parts, GatherByLane{gather, per_lane}, "pagerank-gather");
+    }
+    std::vector<Sums> sums(parts);
+    rt_.heap().read(sums_, 0, std::span(sums));
+    for (const Sums& part : sums) {
+      total.dangling += part.dangling;
+      total.change += part.change;
     }
     return total;
   }
@@ -247,8 +283,10 @@ class PageRank {
   esker::SymmetricArray<double> ranks_;
   Arrived arrived_;
   esker::SymmetricArray<Sums> sums_;
-  std::uint64_t block_ = 0;   // edges; 0: no sums of blocks
-  std::uint64_t blocks_ = 0;  // whole ones of this PE
+  double dangling_at_start_;
+  std::uint64_t block_ = 0;                      // edges; 0: no sums of blocks
+  esker::SymmetricArray<std::uint64_t> blocks_;  // of hubs
+  std::uint64_t blocks_count_ = 0;
   esker::SymmetricArray<double> block_sums_;
 };
 

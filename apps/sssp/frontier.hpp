@@ -70,8 +70,8 @@ struct TakeFallen {
   Lists lists;
   esker::SymmetricArray<std::uint64_t> held;
   double threshold;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = lists.fallen[item.global_id()];
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const std::uint64_t v = lists.fallen[lane.global_id()];
     Vertex& vertex = lists.vertices[v];
     vertex.lists &= ~Vertex::kFallen;
     if (vertex.distance < threshold) {
@@ -88,8 +88,8 @@ struct TakeHeld {
   Lists lists;
   esker::SymmetricArray<std::uint64_t> held, held_next;
   double last, threshold;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = held[item.global_id()];
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const std::uint64_t v = held[lane.global_id()];
     Vertex& vertex = lists.vertices[v];
     if (vertex.distance >= threshold) {
       held_next[lists.next(Lists::kHeldNext)] = v;

@@ -119,8 +119,8 @@ struct LowerFromSlots {
   sssp::Lists lists;
   esker::SymmetricArray<std::uint64_t> first_slot;
   esker::SymmetricArray<double> slots;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = item.global_id();
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const std::uint64_t v = lane.global_id();
     double least = kFar;
     for (std::uint64_t s = first_slot[v]; s < first_slot[v + 1]; ++s)
       least = slots[s] < least ? slots[s] : least;
@@ -187,12 +187,9 @@ class ShortestPaths {
 /// Collective. Throws a UsageError if a weight is negative.
 void check_weights(esker::Runtime& rt, const graph::DistributedGraph& graph) {
   double least[1] = {0};
-  std::vector<graph::Edge> chunk;
-  for (std::uint64_t first = 0; first < graph.my_edges; first += chunk.size()) {
-    chunk.resize(std::min(graph::kChunkEdges, graph.my_edges - first));
-    rt.heap().read(graph.edges, first, std::span(chunk));
-    for (const graph::Edge& edge : chunk) least[0] = std::min(least[0], edge.weight);
-  }
+  graph::for_each_chunk(rt, graph, [&](std::uint64_t, std::span<const graph::Edge> edges) {
+    for (const graph::Edge& edge : edges) least[0] = std::min(least[0], edge.weight);
+  });
   rt.all_reduce(std::span<double>(least), esker::Reduction::kMin);
   if (least[0] < 0) harness::usage("the graph has negative weights: --weights unit takes 1 for each");
 }

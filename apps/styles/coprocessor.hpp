@@ -37,6 +37,8 @@ struct Collect {
   esker::SymmetricArray<std::uint32_t> lengths;  // of each queue; the last: lanes that have not ended
   std::uint64_t capacity;
   std::uint64_t first;  // lane that this chunk starts with
+  std::byte* heap;
+  std::uint32_t n_pes;
   std::uint32_t rounds;
   bool is_fresh;  // lanes begin here; otherwise they go on
 
@@ -53,46 +55,45 @@ struct Collect {
     mine.lane = kNoLane;
     return false;
   }
-  ESKER_HD void store(std::uint64_t place, Message message, const std::byte* heap) const {
+  ESKER_HD void store(std::uint64_t place, Message message) const {
     const auto offset = reinterpret_cast<const std::byte*>(message.target) - heap;
     message.target = reinterpret_cast<decltype(message.target)>(offset);
     queues[message.pe * capacity + place] = message;
   }
 
-  ESKER_HD void run(esker::WorkItem& item) const {
-    auto mine = begin(item.global_id());
+  ESKER_HD void run(const esker::Lane& lane) const {
+    auto mine = begin(lane.global_id());
     Message message{};
     for (std::uint32_t round = 0; round < rounds && next(mine, message); ++round)
-      store(length(message.pe).fetch_add_relaxed(1), message, item.heap().base);
-    waiting[item.global_id()] = mine;
-    if (mine.lane != kNoLane) (void)length(item.n_pes()).fetch_add_relaxed(1);
+      store(length(message.pe).fetch_add_relaxed(1), message);
+    waiting[lane.global_id()] = mine;
+    if (mine.lane != kNoLane) (void)length(n_pes).fetch_add_relaxed(1);
   }
 
-  ESKER_HD void run(esker::GroupItem& item) const {
-    auto& counts = item.group_lane().template scratch<esker::DestinationCounts>();
-    auto& starts = item.group_lane().template scratch<Starts>();
-    auto group = item.group();
-    auto mine = begin(item.global_id());
-    const std::uint32_t n_pes = item.n_pes();
+  ESKER_HD void run(esker::GroupLane& lane) const {
+    auto& counts = lane.template scratch<esker::DestinationCounts>();
+    auto& starts = lane.template scratch<Starts>();
+    auto group = lane.group();
+    auto mine = begin(lane.global_id());
     for (std::uint32_t round = 0; round < rounds; ++round) {
       Message message{};
       const bool has = next(mine, message);
       const std::uint32_t place = has ? counts.of[message.pe].fetch_add_relaxed(1) : 0;
       group.sync();
-      for (std::uint32_t d = item.lane(); d < n_pes; d += item.group_lanes()) {
+      for (std::uint32_t d = lane.lane(); d < n_pes; d += lane.group_lanes()) {
         const std::uint32_t count = counts.of[d].load_relaxed();
         starts.of[d] = count == 0 ? 0 : length(d).fetch_add_relaxed(count);
         counts.of[d].store_relaxed(0);
       }
       group.sync();
-      if (has) store(starts.of[message.pe] + place, message, item.heap().base);
+      if (has) store(starts.of[message.pe] + place, message);
       group.sync();
       // Rounds are many where few lanes are left, and these may be others'.
       if (round % 16 == 15 && group.reduce(mine.lane != kNoLane ? 1u : 0u, esker::Sum{}) == 0) break;
     }
-    waiting[item.global_id()] = mine;
+    waiting[lane.global_id()] = mine;
     const std::uint32_t left = group.reduce(mine.lane != kNoLane ? 1u : 0u, esker::Sum{});
-    if (item.lane() == 0 && left > 0) (void)length(n_pes).fetch_add_relaxed(left);
+    if (lane.lane() == 0 && left > 0) (void)length(n_pes).fetch_add_relaxed(left);
   }
 
  private:
@@ -104,12 +105,12 @@ struct Collect {
 template <class S>
 struct CollectTogether {
   Collect<S> collect;
-  ESKER_HD void operator()(esker::GroupItem& item) const { collect.run(item); }
+  ESKER_HD void operator()(esker::GroupLane& lane) const { collect.run(lane); }
 };
 template <class S>
 struct CollectAlone {
   Collect<S> collect;
-  ESKER_HD void operator()(esker::WorkItem item) const { collect.run(item); }
+  ESKER_HD void operator()(esker::Lane lane) const { collect.run(lane); }
 };
 
 /// A kernel that applies a queue that has arrived.
@@ -182,7 +183,9 @@ class Coprocessor {
       if (chunk > 0) {
         rt_.heap().write(lengths, 0, std::span<const std::uint32_t>(counts));
         const auto rounds = static_cast<std::uint32_t>(capacity / unfinished);
-        const Collect<S> collect{source, waiting, queues, lengths, capacity, first, rounds, is_fresh};
+        const Collect<S> collect{
+            source, waiting, queues,  lengths, capacity, first, rt_.device_context().heap.base,
+            n_pes,  rounds,  is_fresh};
         if (rt_.runs_on_device()) {
           rt_.launch(chunk, CollectTogether<S>{collect}, name);
         } else {

@@ -62,6 +62,14 @@ class Wave {
   }
   template <LaneValue T, class Op>
   __device__ T reduce(T value, Op op, bool active = true) const {
+    if (Hardware::ballot(members_, active) == Hardware::kAllLanes) {  // a tree, the same in each lane
+      for (std::uint32_t step = 1; step < Hardware::kWaveLanes; step *= 2) {
+        const std::uint64_t word =
+            Hardware::shuffle(members_, detail::to_word(value), Hardware::lane_in_wave() ^ step);
+        value = op(value, detail::from_word<T>(word));
+      }
+      return value;
+    }
     T result = Op::template identity<T>();
     for_each_active(value, active, [&](std::uint32_t, T other) { result = op(result, other); });
     return result;
@@ -88,7 +96,8 @@ class Wave {
   }
   __device__ static Mask lower() { return (Mask{1} << Hardware::lane_in_wave()) - 1; }
 
-  // One shuffle an active lane. A tree of log2(lanes) shuffles would read lanes that have exited.
+  // One shuffle an active lane. A tree of log2(lanes) shuffles would read lanes that have exited, or hand in
+  // nothing.
   template <LaneValue T, class Visit>
   __device__ void for_each_active(T value, bool active, Visit visit) const {
     const std::uint64_t word = detail::to_word(value);

@@ -258,9 +258,10 @@ class Engine final : public DeviceEngine {
     return true;
   }
 
-  bool step(bool wanted) override {
+  bool step(bool wanted, bool handlers) override {
     look_for_trouble();
     if (!settings_.heap_on_device) return false;  // the host applies
+    with_handlers_ = handlers;
     bool moved = false;
     if (starter_failed_.load(std::memory_order_acquire)) {
       const std::lock_guard lock(starter_mutex_);
@@ -285,10 +286,9 @@ class Engine final : public DeviceEngine {
       publish_traffic();
       const bool quiet = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
       quiet_in_a_row_ = quiet ? quiet_in_a_row_ + 1 : 0;
-      moved |= snapshot_.moved > 0;
+      moved = true;
       // Until each handler's pass has found nothing.
-      const std::size_t needed = handlers_known_.load(std::memory_order_acquire);
-      again_ = !quiet || (again_ && quiet_in_a_row_ < needed);
+      again_ = !quiet || (again_ && quiet_in_a_row_ < handlers_called());
     }
     if (!wanted && !again_ && frames_out_ == 0) return moved;
     again_ = again_ || wanted;
@@ -299,16 +299,17 @@ class Engine final : public DeviceEngine {
       passes_asked_.store(passes_started_, std::memory_order_release);
     }
     starter_wake_.notify_one();
-    return moved;
+    return true;
   }
 
   bool is_under_way() const override { return pass_ended_ < passes_started_ || frames_out_ > 0; }
-  bool has_handlers() const override { return handlers_known_.load(std::memory_order_relaxed) > 0; }
+  bool has_called_handlers() const override { return host().calls_handlers.load_relaxed() != 0; }
+  void forget_calls() override { host().calls_handlers.store_relaxed(0); }
   std::uint64_t passes_started() const override { return passes_started_; }
   bool settled_since(std::uint64_t passes) const override {
     if (!settings_.heap_on_device) return true;
     // Each pass applies one handler's messages.
-    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
+    const std::size_t handlers = handlers_called();
     return quiet_in_a_row_ >= handlers && pass_ended_ >= passes + std::max<std::size_t>(1, handlers) &&
            frames_out_ == 0 && frames_at_start_ == 0;
   }
@@ -356,6 +357,10 @@ class Engine final : public DeviceEngine {
   static constexpr std::chrono::milliseconds kBetweenQueries{1};
   static constexpr std::chrono::microseconds kAwake{200};  // after a pass; waking takes longer than the pass
 
+  /// Handlers that messages may be about for.
+  std::size_t handlers_called() const {
+    return with_handlers_ ? handlers_known_.load(std::memory_order_acquire) : 0;
+  }
   HostWords& host() const { return *host_words_.as<HostWords>(); }
   std::string kernel_name() const {
     const char* name = kernel_.load(std::memory_order_relaxed);
@@ -667,6 +672,7 @@ class Engine final : public DeviceEngine {
   std::uint64_t pass_ended_ = 0;
   std::size_t quiet_in_a_row_ = 0;  // passes that found nothing
   bool again_ = false;
+  bool with_handlers_ = false;  // as step() was told
   HostWords::Snapshot snapshot_{};
 
   // The starter's.

@@ -341,6 +341,7 @@ class GroupOutbox {
       if (leads) give_back(state, index);
       return;
     }
+    if (leads && !state.in_pass) note_call(share, command);
     const std::uint64_t* const words = words_of(state, index) + first;
     if (bin == share.links) {
       PackageQueue queue = share.host_queue;

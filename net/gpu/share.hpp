@@ -101,9 +101,10 @@ struct HostWords {
     std::uint64_t moved;            // messages applied or sent on in the pass
     std::uint64_t handler_backlog;  // messages of handlers that nobody has sent on
   } snapshot;
-  SystemAtomic<std::uint64_t> pass;      // number of the last pass that has ended; [pass]
-  SystemAtomic<std::uint32_t> starving;  // lanes wait for peers, or for the host, to make room
-  SystemAtomic<std::uint32_t> trouble;   // 1: `report` stands; [trouble]
+  SystemAtomic<std::uint64_t> pass;            // number of the last pass that has ended; [pass]
+  SystemAtomic<std::uint32_t> starving;        // lanes wait for peers, or for the host, to make room
+  SystemAtomic<std::uint32_t> calls_handlers;  // 1: lanes have sent active messages
+  SystemAtomic<std::uint32_t> trouble;         // 1: `report` stands; [trouble]
   struct Report {
     Trouble trouble;
     std::uint32_t pe;
@@ -204,6 +205,12 @@ static_assert(std::is_trivially_copyable_v<DeviceShare> && sizeof(DeviceShare) %
 inline constexpr std::uint32_t kSelf = kMaxLinks;
 inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;
 inline constexpr std::uint32_t kBins = kMaxLinks + 2;
+
+/// Before a lane sends a package: the host is to know whether handlers will run. The kernel's end orders it.
+ESKER_HD inline void note_call(const DeviceShare& share, std::uint32_t command) {
+  if (Command::from_word(command).operation == Operation::kActiveMessage)
+    share.host->calls_handlers.store_relaxed(1);
+}
 
 /// Tells the host. Any lane; the first report stands.
 ESKER_NOINLINE ESKER_HD inline void tell(const DeviceShare& share, HostWords::Report what) {

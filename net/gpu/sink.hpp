@@ -21,6 +21,7 @@ class DeviceSink {
   }
   ESKER_HD void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words,
                         std::uint32_t count) {
+    note_call(*share_, command);
     queue().publish(ticket, command, words, count);
   }
   /// Applies some of what has arrived: what this lane waits for may wait for it.

@@ -159,6 +159,45 @@ void lower(Runtime& rt) {
 }
 TEST_P(ActiveMessage, CallsThatAreNeedlessAreNotMade) { run_pes(GetParam(), lower); }
 
+/// Rounds with and without active messages, for one handler of three, from no PE, one PE or all: a barrier
+/// waits for handlers where some PE has called one, and finds all of what has no handler where nobody has.
+void some_rounds_call_handlers(Runtime& rt) {
+  using Count = std::uint64_t;
+  constexpr std::uint64_t kLanes = 300, kHandlers = 3, kRounds = 24;
+  const auto plain = rt.heap().allocate<Count>(1);
+  const auto called = rt.heap().allocate<Count>(kHandlers);
+  std::vector<Handler<Count, Hop>> handlers;
+  for (std::uint64_t h = 0; h < kHandlers; ++h) {
+    handlers.push_back(rt.register_handler<Count, Hop>(
+        "counts, and passes on " + std::to_string(h),
+        [] ESKER_LAMBDA(HandlerContext & context, Count & count, const Hop& hop, Handler<Count, Hop> self) {
+          ++count;
+          if (hop.left > 0)
+            shmem_am(context, self, &count, {hop.left - 1}, (context.pe() + 1) % context.n_pes());
+        }));
+  }
+  Count plain_expected = 0;
+  std::vector<Count> expected(kHandlers);
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const std::uint64_t h = round % kHandlers;
+    // A chain visits each PE once, whoever starts it.
+    const std::uint64_t callers = round % 4 == 1 ? 1 : round % 4 == 2 ? rt.n_pes() : 0;
+    const bool calls = callers == rt.n_pes() || (callers == 1 && rt.pe() == round % rt.n_pes());
+    const Handler<Count, Hop> handler = handlers[h];
+    rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
+      for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe) shmem_inc(item, plain.data(), pe);
+      if (calls) shmem_am(item, handler, &called[h], {item.n_pes() - 1}, (item.pe() + 1) % item.n_pes());
+    });
+    rt.barrier_all();
+    plain_expected += kLanes * rt.n_pes();
+    expected[h] += kLanes * callers;
+    ASSERT_EQ(rt.heap().read(plain)[0], plain_expected) << "round " << round;
+    ASSERT_EQ(rt.heap().read(called), expected) << "round " << round;
+    rt.barrier_all();
+  }
+}
+TEST_P(ActiveMessage, SomeRoundsCallHandlersAndSomeDoNot) { run_pes(GetParam(), some_rounds_call_handlers); }
+
 INSTANTIATE_TEST_SUITE_P(Ways, ActiveMessage, ::testing::ValuesIn(ways()));
 
 struct Seen {

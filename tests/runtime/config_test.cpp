@@ -122,7 +122,7 @@ TEST(Config, EverySettingHasACase) {
 
 TEST(Config, DefaultsAreThoseOfTheThesisAndAreLegal) {
   const Config config = load_config({});
-  EXPECT_EQ(config.node_buffer_bytes, 64u * 1024);
+  EXPECT_EQ(config.node_buffer_bytes, 0u);  // chosen where lanes run
   EXPECT_EQ(config.aggregation_timeout, std::chrono::microseconds{125});
   EXPECT_EQ(config.buffers_per_destination, 3u);
   EXPECT_EQ(config.package_bytes * config.package_slots, 1024u * 1024);  // its 1 MB queue
@@ -178,6 +178,8 @@ TEST(Config, RangesIncludeTheirEnds) {
               {"package_bytes", "1MiB", true},
               {"package_bytes", "1048704", false},
               {"package_bytes", "1088", false},
+              {"node_buffer_bytes", "0", true},
+              {"node_buffer_bytes", "64", false},
               {"node_buffer_bytes", "1088", true},
               {"node_buffer_bytes", "1100", false},
               {"node_buffer_bytes", "16MiB", true},

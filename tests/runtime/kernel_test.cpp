@@ -68,8 +68,47 @@ void launch_in_every_shape(Runtime& rt) {
     for (const std::uint64_t count : rt.heap().read(ran)) ASSERT_EQ(count, 2u);
   }
 }
+/// Kernels that send nothing, and one with a parameter that could be anything.
+void launch_what_sends_nothing(Runtime& rt) {
+  for (const LaunchShape shape :
+       {LaunchShape{1, 1, 1}, LaunchShape{1000, 7, 3}, LaunchShape{999, 1024, 64}}) {
+    const auto ran = rt.heap().allocate<std::uint64_t>(shape.lanes);
+    const auto in_group = rt.heap().allocate<std::uint64_t>(shape.lanes);
+    const auto sum = rt.heap().allocate<std::uint64_t>(1);
+    rt.launch_shape(shape, [=] ESKER_LAMBDA(Lane lane) { ++ran[lane.global_id()]; });
+    rt.launch_shape(shape, [=] ESKER_LAMBDA(const Lane& lane) { ++ran[lane.global_id()]; });
+    rt.launch_shape(shape, [=] ESKER_LAMBDA(GroupLane & lane) {
+      ++ran[lane.global_id()];
+      in_group[lane.global_id()] = lane.group().reduce(std::uint64_t{1}, Sum{});
+    });
+    rt.launch_shape(shape, [=] ESKER_LAMBDA(WorkItem item) { shmem_add(item, sum.data(), 1, item.pe()); });
+    rt.quiet();
+    for (const std::uint64_t count : rt.heap().read(ran)) ASSERT_EQ(count, 3u);
+    const std::vector<std::uint64_t> lanes = rt.heap().read(in_group);
+    for (std::uint64_t id = 0; id < shape.lanes; ++id)
+      ASSERT_EQ(lanes[id], shape.lanes_of(id / shape.group_lanes)) << "lane " << id;
+    EXPECT_EQ(rt.heap().read(sum)[0], shape.lanes);
+  }
+}
+TEST(Launch, RunsKernelsThatSendNothing) {
+  run_pes(way("3 lane threads", 2, [](Config& config) { config.cpu_threads = 3; }),
+          launch_what_sends_nothing);
+}
+
 TEST(Launch, RunsEachLaneOnceInEveryShape) {
   run_pes(way("3 lane threads", 1, [](Config& config) { config.cpu_threads = 3; }), launch_in_every_shape);
+}
+
+TEST(Launch, GpusHaveLargerNodeBuffersUnlessTheUserSays) {
+  const auto chosen = [](std::uint32_t wanted) {
+    return way("chosen", 1, [=](Config& config) {
+      config.heap = HeapKind::kHost;
+      config.node_buffer_bytes = wanted;
+    });
+  };
+  run_pes(chosen(0),
+          [](Runtime& rt) { EXPECT_EQ(rt.config().node_buffer_bytes, kOnGpu ? 256u << 10 : 64u << 10); });
+  run_pes(chosen(2048), [](Runtime& rt) { EXPECT_EQ(rt.config().node_buffer_bytes, 2048u); });
 }
 
 // A package, and a run in its buffer, for each message: more runs than buffers have otherwise. Of one lane:
