@@ -632,7 +632,7 @@ bool Network::serve_barrier() {
       barrier_sums_[0] = applied_sum;
       barrier_sums_[1] = sent_sum;
       settling_ = {};
-      barrier_step_ = BarrierStep::kSettle;
+      barrier_step_ = device_ != nullptr ? BarrierStep::kSettle : BarrierStep::kDrain;
       // Two rounds are the rule. More mean that handlers go on sending, or that something is lost.
       next_round_ = std::chrono::steady_clock::now() +
                     (barrier_rounds_ < 3 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});

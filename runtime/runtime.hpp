@@ -38,12 +38,12 @@ template <class>
 struct ParameterOf {
   using Type = void;
 };
-template <class R, class C, class P>
-struct ParameterOf<R (C::*)(P)> {
+template <class R, class C, class P, bool N>
+struct ParameterOf<R (C::*)(P) noexcept(N)> {
   using Type = P;
 };
-template <class R, class C, class P>
-struct ParameterOf<R (C::*)(P) const> {
+template <class R, class C, class P, bool N>
+struct ParameterOf<R (C::*)(P) const noexcept(N)> {
   using Type = P;
 };
 /// The kernel asks for a Lane or a GroupLane&, which cannot send. By its word: a WorkItem is a Lane, too.

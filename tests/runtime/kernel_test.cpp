@@ -68,7 +68,27 @@ void launch_in_every_shape(Runtime& rt) {
     for (const std::uint64_t count : rt.heap().read(ran)) ASSERT_EQ(count, 2u);
   }
 }
-/// Kernels that send nothing, and one with a parameter that could be anything.
+struct Computes {
+  void operator()(const Lane& lane) const noexcept;
+};
+struct ComputesTogether {
+  void operator()(GroupLane& lane);
+};
+struct Sends {
+  void operator()(WorkItem item) const;
+};
+struct SendsTogether {
+  void operator()(GroupItem& item) const;
+};
+struct TakesAnything {
+  template <class T>
+  void operator()(T item) const;
+};
+static_assert(detail::kSendsNothing<Computes> && detail::kSendsNothing<ComputesTogether>);
+static_assert(!detail::kSendsNothing<Sends> && !detail::kSendsNothing<SendsTogether> &&
+              !detail::kSendsNothing<TakesAnything> && !detail::kSendsNothing<void (*)(Lane)>);
+
+/// And, between them, one that sends.
 void launch_what_sends_nothing(Runtime& rt) {
   for (const LaunchShape shape :
        {LaunchShape{1, 1, 1}, LaunchShape{1000, 7, 3}, LaunchShape{999, 1024, 64}}) {
