@@ -633,9 +633,10 @@ bool Network::serve_barrier() {
       barrier_sums_[1] = sent_sum;
       settling_ = {};
       barrier_step_ = device_ != nullptr ? BarrierStep::kSettle : BarrierStep::kDrain;
-      // Two rounds are the rule. More mean that handlers go on sending, or that something is lost.
+      // Two or three rounds are the rule, after the meeting. More mean that handlers go on sending, or that
+      // something is lost.
       next_round_ = std::chrono::steady_clock::now() +
-                    (barrier_rounds_ < 3 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});
+                    (barrier_rounds_ < 4 ? std::chrono::microseconds{0} : std::chrono::microseconds{500});
       return true;
     }
   }

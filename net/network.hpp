@@ -33,8 +33,9 @@ struct NetworkRequest {
   };
   Kind kind;
   const char* call;  // the user's, for reports
-  // kBarrier and kGather: collective and sequence set. kBarrier: values[2] is 1 if this PE may send more
-  // before it returns, its handlers' answers to active messages included.
+  // kBarrier and kGather: collective and sequence set. kBarrier: values[2] is 1 if lanes on the CPU have sent
+  // active messages, whose handlers may answer. The owner adds what is applied (0) and sent (1), the same (2)
+  // of lanes on a GPU, and whether this round is a meeting (3).
   GatherBlock mine;
   std::uint64_t flush_epoch = 0;  // kQuiet and kBarrier
   std::vector<GatherBlock> all;   // result of kGather, one a PE

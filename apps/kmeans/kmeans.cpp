@@ -328,7 +328,9 @@ int run(int argc, char** argv) {
   const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words() * clustering.stride;
   const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
                                                        heap.allocate<std::int64_t>(words)};
-  const auto lanes_of = [&](std::uint64_t items) { return (items + o.combine - 1) / o.combine; };
+  const auto lanes_of = [&](std::uint64_t items) {
+    return items / o.combine + (items % o.combine == 0 ? 0 : 1);
+  };
   const std::uint64_t words_each = std::uint64_t{clustering.clusters} * clustering.row_words();
   const Partial partial{
       heap.allocate<std::int64_t>(o.combine == 1 ? 1 : lanes_of(problem.most_rows) * words_each),
