@@ -91,17 +91,19 @@ class DeviceEngine {
   /// Takes a frame to the device, where it is applied: job.left becomes 0 at a later step(). False: not now.
   virtual bool try_submit(ApplyJob& job) = 0;
   /// Looks for what has ended, and starts a pass if there is reason to, or `wanted`. With `handlers`,
-  /// messages for handlers may be about: each pass calls another one. True if something moved.
+  /// messages for handlers may be about. True if something moved.
   virtual bool step(bool wanted, bool handlers) = 0;
-  /// Lanes of this PE have sent active messages since forget_calls().
+  /// Passes will soon be wanted: whoever starts them is awake by then.
+  virtual void expect_passes() = 0;
+  /// Lanes of this PE have sent active messages since settle().
   virtual bool has_called_handlers() const = 0;
-  /// While no kernel runs.
-  virtual void forget_calls() = 0;
+  /// No kernel runs, and all that any PE has sent is applied.
+  virtual void settle() = 0;
   /// Passes started so far.
   virtual std::uint64_t passes_started() const = 0;
   /// A pass that began after `passes` passes had been started has ended, and no frame is left: what had
-  /// arrived by then is applied, and traffic() says so. With handlers (step()), also: as many passes in a row
-  /// as there are of them have found nothing, so all that handlers had sent has left.
+  /// arrived by then is applied, and traffic() says so. With handlers (step()), also: it has found nothing,
+  /// for any of them, so all that handlers had sent has left.
   virtual bool settled_since(std::uint64_t passes) const = 0;
   virtual std::uint32_t links() const = 0;
   virtual std::uint32_t pe_of_link(std::uint32_t link) const = 0;

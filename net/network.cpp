@@ -343,6 +343,14 @@ bool Network::have_kernels_ended() {
   return true;
 }
 
+void Network::settle_again() {
+  const bool ended = settling_.ended;  // and no kernel has been started: the user's thread waits here
+  settling_ = {};
+  if (!ended) return;
+  settling_.ended = true;
+  settling_.passes = device_->passes_started();
+}
+
 bool Network::settle_device(std::uint64_t& flush_epoch) {
   if (device_ == nullptr || settling_.settled) return true;
   if (!have_kernels_ended()) return false;
@@ -488,6 +496,7 @@ bool Network::serve() {
       now_waits_for("a gather: some PE has not called it");
     } else {
       helpers_.set_flushing(true);
+      if (device_ != nullptr) device_->expect_passes();
       quiet_ = {};
       settling_ = {};
       barrier_step_ = BarrierStep::kSettle;
@@ -562,6 +571,7 @@ bool Network::serve_barrier() {
         // A pass that begins when all PEs' kernels have ended finds all that they have sent.
         if (!have_kernels_ended()) return false;
         settling_.meets = true;
+        device_->expect_passes();
         next_early_pass_ = std::chrono::steady_clock::now() + kBetweenEarlyPasses;
         active_->flush_epoch = aggregators_->request_flush();
       } else if (!settle_device(active_->flush_epoch)) {
@@ -578,7 +588,7 @@ bool Network::serve_barrier() {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
       if (device_ != nullptr && !settling_.meets &&
           !device_->settled_since(settling_.passes)) {  // local frames have arrived there since
-        settling_ = {};
+        settle_again();
         barrier_step_ = BarrierStep::kSettle;
         return true;
       }
@@ -623,7 +633,7 @@ bool Network::serve_barrier() {
       // is final: then no more than that is ever applied.
       if (equal && (unchanged || !may_send)) {
         ++barriers_;
-        if (device_ != nullptr) device_->forget_calls();
+        if (device_ != nullptr) device_->settle();
         active_->all = blocks_;
         complete();
         return true;
@@ -631,7 +641,7 @@ bool Network::serve_barrier() {
       barrier_seen_equal_ = equal;
       barrier_sums_[0] = applied_sum;
       barrier_sums_[1] = sent_sum;
-      settling_ = {};
+      settle_again();
       barrier_step_ = device_ != nullptr ? BarrierStep::kSettle : BarrierStep::kDrain;
       // Two or three rounds are the rule, after the meeting. More mean that handlers go on sending, or that
       // something is lost.

@@ -176,6 +176,8 @@ class Network final : public BufferSink {
   /// Messages for handlers may be about, as far as this PE knows.
   bool handlers_called() const { return handlers_called_before_ > barriers_; }
   bool have_kernels_ended();
+  /// A round of the barrier begins: passes before it do not count.
+  void settle_again();
   /// True once the device has settled and `flush_epoch` is one that was asked for since.
   bool settle_device(std::uint64_t& flush_epoch);
   bool serve();

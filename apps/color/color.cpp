@@ -33,6 +33,8 @@ namespace {
 constexpr std::uint64_t kIgnore = ~std::uint64_t{0};
 constexpr std::uint64_t kWait = kIgnore - 1;
 constexpr std::uint64_t kNone = kIgnore;  // a vertex without a colour
+// Of a lane that tells a colour, on a GPU: a message after the other is what most rounds wait for.
+constexpr std::uint64_t kLeastEdges = 4;
 
 struct Options : harness::Options {
   graph::Options graph;
@@ -102,9 +104,10 @@ struct Choose {
   enum Length : std::uint64_t { kChosen, kWaiting, kLengths };
   Arrays arrays;
   esker::SymmetricArray<std::uint64_t> waiting, still_waiting;
-  esker::SymmetricArray<std::uint64_t> lengths;
+  esker::SymmetricArray<std::uint64_t> lengths, next_lengths;  // of this round, 0 before it; of the next
 
   ESKER_HD void operator()(esker::Lane lane) const {
+    if (lane.global_id() == 0) next_lengths[kChosen] = next_lengths[kWaiting] = 0;
     const std::uint64_t v = waiting[lane.global_id()];
     const std::uint64_t begin = arrays.first_slot[v], end = arrays.first_slot[v + 1];
     // What has stopped to say wait never says it again.
@@ -152,10 +155,10 @@ class Colouring {
                of_vertices(),
                of_vertices(),
                of_vertices(),
-               graph::EdgePieces<std::uint64_t>::allocate(rt, graph)};
+               graph::EdgePieces<std::uint64_t>::allocate(rt, graph, kLeastEdges)};
     waiting_ = of_vertices();
     still_waiting_ = of_vertices();
-    lengths_ = rt.heap().allocate<std::uint64_t>(Choose::kLengths);
+    for (auto& lengths : lengths_) lengths = rt.heap().allocate<std::uint64_t>(Choose::kLengths);
     std::vector<std::uint64_t> priorities(graph.my_vertices);
     for (std::uint64_t v = 0; v < priorities.size(); ++v)
       priorities[v] = priority_of(graph.global_id(rt, v), seed);
@@ -171,6 +174,7 @@ class Colouring {
     my_slots_ = words.back();
     words.pop_back();
     write(arrays_.waits, words);
+    write(lengths_[0], std::vector<std::uint64_t>(Choose::kLengths, 0));
   }
 
   /// Returns the rounds it took.
@@ -182,9 +186,12 @@ class Colouring {
     std::uint64_t rounds = 0;
     for (std::uint64_t waiting = graph_.my_vertices;; ++rounds) {
       std::array<std::uint64_t, Choose::kLengths> lengths{};
-      rt_.heap().write(lengths_, 0, std::span<const std::uint64_t>(lengths));
-      rt_.launch(waiting, Choose{arrays_, waiting_, still_waiting_, lengths_}, "color-choose");
-      rt_.heap().read(lengths_, 0, std::span<std::uint64_t>(lengths));
+      if (waiting > 0) {
+        const auto& mine = lengths_[rounds % 2];
+        rt_.launch(waiting, Choose{arrays_, waiting_, still_waiting_, mine, lengths_[(rounds + 1) % 2]},
+                   "color-choose");
+        rt_.heap().read(mine, 0, std::span<std::uint64_t>(lengths));
+      }
       waiting = lengths[Choose::kWaiting];
       std::swap(waiting_, still_waiting_);
       // Collective: colours reach slots when every PE has looked at its own.
@@ -223,7 +230,8 @@ class Colouring {
   std::uint64_t my_slots_ = 0;
   std::uint64_t chosen_last_ = 0;  // pieces of the last round's list
   Arrays arrays_;
-  esker::SymmetricArray<std::uint64_t> waiting_, still_waiting_, lengths_;
+  esker::SymmetricArray<std::uint64_t> waiting_, still_waiting_;
+  std::array<esker::SymmetricArray<std::uint64_t>, 2> lengths_;  // in turn
 };
 
 /// Takes vertices in the given order; each gets the smallest colour that no neighbour has.

@@ -20,28 +20,40 @@ struct EdgePiece {
 /// Where an EdgeWalk has all edges, this has those of vertices that lanes have chosen. A prefix sum over
 /// their degrees would divide them evenly; that no lane has more than a few is what matters.
 ///
+/// Encoding. A vertex's edges are in parts of the least length, or of more where they would be many, since
+/// the lane that adds them writes one after the other.
 /// Contract. In one kernel each vertex is added once at most, so there is always room.
 template <class Word>
 struct EdgePieces {
   using Piece = EdgePiece<Word>;
-  static constexpr std::uint64_t kDeviceEdges = 32;                    // of a piece, at most
-  static constexpr std::uint64_t kHostEdges = std::uint64_t{1} << 40;  // all: few lanes run at once
+  /// Edges of a piece.
+  struct Length {
+    std::uint64_t least, most;
+    ESKER_HD std::uint64_t of(std::uint64_t edges) const {
+      const std::uint64_t many = edges / kFewPieces;
+      return many < least ? least : many < most ? many : most;
+    }
+  };
+  static constexpr std::uint64_t kFewPieces = 16;
+  static constexpr std::uint64_t kMostOnDevice = 32;
 
   esker::SymmetricArray<Piece> pieces;
   esker::SymmetricArray<std::uint64_t> first;  // the graph's
-  std::uint64_t most_edges;
+  Length length_of;
 
-  /// Collective.
-  static EdgePieces allocate(esker::Runtime& rt, const DistributedGraph& graph) {
-    const std::uint64_t most_edges = rt.runs_on_device() ? kDeviceEdges : kHostEdges;
-    return {rt.heap().allocate<Piece>(graph.most_vertices + graph.edges.size() / most_edges), graph.first,
-            most_edges};
+  /// Collective. On a GPU pieces have `least` edges; on a CPU all, since few lanes run at once.
+  static EdgePieces allocate(esker::Runtime& rt, const DistributedGraph& graph, std::uint64_t least) {
+    constexpr std::uint64_t kAll = std::uint64_t{1} << 40;
+    const Length length = rt.runs_on_device() ? Length{least, kMostOnDevice} : Length{kAll, kAll};
+    return {rt.heap().allocate<Piece>(graph.most_vertices + graph.edges.size() / length.least), graph.first,
+            length};
   }
 
   /// Adds the edges of a vertex, if it has some, at the list's end; lanes and handlers at once.
   ESKER_HD void add(std::uint64_t& length, std::uint64_t vertex, const Word& word) const {
     const std::uint64_t begin = first[vertex], end = first[vertex + 1];
     if (begin == end) return;
+    const std::uint64_t most_edges = length_of.of(end - begin);
     const std::uint64_t count = (end - begin - 1) / most_edges + 1;
     auto at = reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(length).fetch_add_relaxed(count);
     for (std::uint64_t edge = begin; edge < end; edge += most_edges) {

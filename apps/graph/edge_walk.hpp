@@ -60,8 +60,9 @@ ESKER_HD inline std::uint64_t row_of(esker::SymmetricArray<std::uint64_t> first,
 
 /// A lane's walk over its edges that knows the vertex of each.
 ///
-/// Encoding. On a GPU lanes have equally many edges. On the CPU a lane has a vertex, as a search for the
-/// first edge's costs more there than hubs do: what waits for a hub's lane is not the lanes beside it.
+/// Encoding. On a GPU lanes have equally many edges, one each if their vertices have been remembered. On the
+/// CPU a lane has a vertex, as a search for the first edge's costs more there than hubs do: what waits for a
+/// hub's lane is not the lanes beside it.
 /// Contract. begin(id), before the first edge; then step(), which returns true if the next edge is of the
 /// same vertex; where it returns false, next_row() finds the vertex, or returns false: there is no next edge.
 struct EdgeWalk {
@@ -73,12 +74,17 @@ struct EdgeWalk {
   esker::SymmetricArray<std::uint64_t> first;  // edges of vertex v are first[v] to first[v + 1] - 1
   std::uint64_t vertices;
   EdgeSplit split;
-  bool by_vertex;  // the split is not in use but for its stride, which is 1
+  bool by_vertex;                                  // the split is not in use but for its stride, which is 1
+  esker::SymmetricArray<std::uint32_t> vertex_of;  // of each edge; empty: lanes search for it
 
   /// All edges of this PE's first `n` vertices, `edges` in number.
   EdgeWalk(const esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first_edges, std::uint64_t n,
            std::uint64_t edges)
       : first{first_edges}, vertices{n}, split{EdgeSplit::of(rt, edges)}, by_vertex{!rt.runs_on_device()} {}
+
+  /// Collective. For a walk that is made often: on a GPU 4 bytes an edge, if a PE has no more than 2^32
+  /// vertices.
+  void remember_vertices(esker::Runtime& rt);
 
   std::uint64_t lanes() const { return by_vertex ? vertices : split.lanes(); }
   ESKER_HD State begin(std::uint64_t id) const {
@@ -91,8 +97,11 @@ struct EdgeWalk {
   }
   ESKER_HD bool next_row(State& state) const {
     if (state.edge >= state.end) return false;
-    // Past the row that has ended, which most often is the row's neighbour.
-    state.vertex = row_of(first, vertices, state.vertex + (state.row_end > 0 ? 1 : 0), state.edge);
+    if (vertex_of.size() > 0) {
+      state.vertex = vertex_of[state.edge];
+    } else {  // past the row that has ended, which most often is the row's neighbour
+      state.vertex = row_of(first, vertices, state.vertex + (state.row_end > 0 ? 1 : 0), state.edge);
+    }
     const std::uint64_t row_end = first[state.vertex + 1];
     state.row_end = row_end < state.end ? row_end : state.end;
     return true;

@@ -169,6 +169,7 @@ class PageRank {
         arrived_{rt.heap().allocate<double>(mirrors_.most), mirrors_.mirror_of, by_edge},
         sums_{rt.heap().allocate<Sums>(kMostLanes)},
         dangling_at_start_{dangling_at_start()} {
+    walk_.remember_vertices(rt);
     if (rt.runs_on_device()) choose_blocks();
   }
 

@@ -382,6 +382,17 @@ class Place {
     const std::uint64_t seen = share.frame_turns[slot_].cursor.load_relaxed();
     return FrameTurn::next(seen) < FrameTurn::chunks(seen);
   }
+  /// The kind of what stands there: Mailbox::kNoKind if there is nothing. Others may take it meanwhile.
+  ESKER_HD std::uint32_t kind_here(const DeviceShare& share) const {
+    if (!is_frame_) {
+      const std::uint32_t kind = share.from[link_].looks_full_of(slot_);
+      return kind == Mailbox::kNoKind ? kind : kind & ~kSentOn;
+    }
+    if (!looks_ready(share)) return Mailbox::kNoKind;
+    const std::uint64_t seen = share.frame_turns[slot_].cursor.load_acquire();  // [frame]
+    if (FrameTurn::next(seen) >= FrameTurn::chunks(seen)) return Mailbox::kNoKind;
+    return kind_of(Command::from_word(chunk(share, seen).command));
+  }
   /// A package, or a chunk of a frame, that `handlers` can apply.
   template <class Handlers>
   ESKER_HD bool try_take(const DeviceShare& share, const Handlers& handlers, Taken& taken) const {
@@ -461,32 +472,48 @@ class Place {
   bool is_frame_;
 };
 
+/// What a crew has come to, and what a lane of it has seen.
+struct Applied {
+  std::uint32_t messages;
+  std::uint64_t waiting;  // waiting_bit()s of what a pass has found and left
+};
+
 /// Looks at `looks` places, from `start` on, each lane at one at a time, and applies what stands in up to
-/// `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody. Returns
-/// the messages applied.
+/// `most` of them; crews with another `salt` prefer others. Collective over a crew. Waits for nobody.
 ///
 /// Not inlined, since a kernel waits in several places, and all by value: what has an address stands in
 /// memory, and the cache in front of it is emptied by every acquire of the processor.
 template <class Handlers, class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
-                                                 std::uint32_t salt, std::uint32_t start, std::uint32_t looks,
-                                                 std::uint32_t most) {
+ESKER_NOINLINE ESKER_HD Applied apply_some(const DeviceShare& share, Handlers handlers, Crew crew,
+                                           std::uint32_t salt, std::uint32_t start, std::uint32_t looks,
+                                           std::uint32_t most) {
   const Position mine = crew.position_among(true);
   const std::uint32_t all = places(share);
-  std::uint32_t applied = 0;
+  constexpr bool kCalls = !std::is_same_v<Handlers, NoHandler>;
+  Applied applied{};
   for (std::uint32_t looked = 0; looked < looks && most > 0; looked += mine.total) {
     const std::uint32_t at = (start + looked + mine.index) % all;
     const Place place(share, at);
-    const bool ready = looked + mine.index < looks && place.looks_ready(share);
+    bool ready = looked + mine.index < looks;
+    [[maybe_unused]] std::uint32_t kind = Mailbox::kNoKind;
+    if constexpr (kCalls) {
+      if (ready) kind = place.kind_here(share);
+      ready = kind == 0 || kind == kind_of(handlers);
+    } else {
+      ready = ready && place.looks_ready(share);
+    }
     const Position rank = crew.position_among(ready);
-    if (rank.total == 0) continue;
     Taken taken{};
     bool took = ready && (rank.index + salt) % rank.total < most && place.try_take(share, handlers, taken);
+    if constexpr (kCalls) {
+      if (!took && kind != 0 && kind != Mailbox::kNoKind) applied.waiting |= waiting_bit(kind);
+    }
+    if (rank.total == 0) continue;
     for (; crew.any(took); --most) {
       const std::uint32_t next = crew.of_first(took, at);
       crew.sync();  // what the lane that took it acquired, the crew may read
       const Messages messages = Place(share, next).messages(share, crew.of_first(took, taken.turn));
-      if constexpr (!std::is_same_v<Handlers, NoHandler>) {
+      if constexpr (kCalls) {
         if (messages.command.operation == Operation::kActiveMessage) {
           call_handler(share, handlers, messages, crew, mine);
         } else {
@@ -496,7 +523,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t apply_some(const DeviceShare& share, Handl
         apply_built_in(share, messages, mine);
       }
       crew.sync();
-      applied += messages.count;
+      applied.messages += messages.count;
       if (took && at == next) {
         place.give_back(share, taken, messages.count);
         took = false;

@@ -284,18 +284,19 @@ class Engine final : public DeviceEngine {
       // What handlers here have sent waits there for a pass, if nobody there sends.
       if (snapshot_.totals.packages != packages) peers_wanted_.store(true, std::memory_order_relaxed);
       publish_traffic();
-      const bool quiet = snapshot_.moved == 0 && snapshot_.handler_backlog == 0;
-      quiet_in_a_row_ = quiet ? quiet_in_a_row_ + 1 : 0;
+      was_quiet_ = snapshot_.moved == 0 && snapshot_.handler_backlog == 0 && snapshot_.waiting == 0;
+      again_ = !was_quiet_;
       moved = true;
-      // Until each handler's pass has found nothing.
-      again_ = !quiet || (again_ && quiet_in_a_row_ < handlers_called());
+      again_at_ = std::chrono::steady_clock::now() + kBetweenUnwanted;
     }
-    if (!wanted && !again_ && frames_out_ == 0) return moved;
-    again_ = again_ || wanted;
+    if (!wanted && frames_out_ == 0 && (!again_ || std::chrono::steady_clock::now() < again_at_))
+      return moved;
     frames_at_start_ = frames_out_;
     ++passes_started_;
+    choose_handler();
     {
       const std::lock_guard lock(starter_mutex_);
+      pass_handler_ = handler_;
       passes_asked_.store(passes_started_, std::memory_order_release);
     }
     starter_wake_.notify_one();
@@ -304,14 +305,23 @@ class Engine final : public DeviceEngine {
 
   bool is_under_way() const override { return pass_ended_ < passes_started_ || frames_out_ > 0; }
   bool has_called_handlers() const override { return host().calls_handlers.load_relaxed() != 0; }
-  void forget_calls() override { host().calls_handlers.store_relaxed(0); }
+  void settle() override {
+    host().calls_handlers.store_relaxed(0);
+    // A PE that has come out of the barrier before this one may have sent what a pass has seen already.
+    again_ = snapshot_.handler_backlog > 0 || snapshot_.waiting != 0;
+  }
+  void expect_passes() override {
+    {
+      const std::lock_guard lock(starter_mutex_);
+      expects_passes_.store(true, std::memory_order_relaxed);
+    }
+    starter_wake_.notify_one();
+  }
   std::uint64_t passes_started() const override { return passes_started_; }
   bool settled_since(std::uint64_t passes) const override {
     if (!settings_.heap_on_device) return true;
-    // Each pass applies one handler's messages.
-    const std::size_t handlers = handlers_called();
-    return quiet_in_a_row_ >= handlers && pass_ended_ >= passes + std::max<std::size_t>(1, handlers) &&
-           frames_out_ == 0 && frames_at_start_ == 0;
+    return pass_ended_ > passes && (was_quiet_ || !with_handlers_) && frames_out_ == 0 &&
+           frames_at_start_ == 0;
   }
   std::uint32_t links() const override { return peers_; }
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
@@ -339,9 +349,8 @@ class Engine final : public DeviceEngine {
         "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
         "messages sent past "
         "the host ({} to itself), {} applied, {} of handlers not sent on",
-        kernel_name(), pass_ended_, passes_started_,
-        quiet_in_a_row_ > 0 ? "found nothing" : "moved something", frames_out_, t.sent, t.local, t.applied,
-        snapshot_.handler_backlog);
+        kernel_name(), pass_ended_, passes_started_, was_quiet_ ? "found nothing" : "found something",
+        frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
     for (std::uint32_t link = 0; link < peers_; ++link) {
       text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);
@@ -356,10 +365,19 @@ class Engine final : public DeviceEngine {
   };
   static constexpr std::chrono::milliseconds kBetweenQueries{1};
   static constexpr std::chrono::microseconds kAwake{200};  // after a pass; waking takes longer than the pass
+  // Between passes that nobody waits for: a barrier is likely to end, and to say that nothing is left.
+  static constexpr std::chrono::microseconds kBetweenUnwanted{50};
 
-  /// Handlers that messages may be about for.
-  std::size_t handlers_called() const {
-    return with_handlers_ ? handlers_known_.load(std::memory_order_acquire) : 0;
+  /// Of the handlers whose messages the last pass has left, the next in turn; where it has left none, the
+  /// same as before.
+  void choose_handler() {
+    const std::size_t known = handlers_known_.load(std::memory_order_acquire);
+    for (std::size_t i = 1; i <= known; ++i) {
+      const std::size_t next = (handler_ + i) % known;
+      if ((snapshot_.waiting & waiting_bit(handlers_[next].index + 1)) == 0) continue;
+      handler_ = next;
+      return;
+    }
   }
   HostWords& host() const { return *host_words_.as<HostWords>(); }
   std::string kernel_name() const {
@@ -426,7 +444,7 @@ class Engine final : public DeviceEngine {
     share_.trouble_taken = trouble_taken_.as<DeviceAtomic<std::uint32_t>>();
     share_.pass_groups =
         reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
-    share_.pass_moved = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
+    share_.pass_result = reinterpret_cast<PassResult*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
     share_.heap_end = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 3 * kLineBytes);
     if (settings_.heap_on_device) {
       // A run of n messages is at most 1 + n / kChunkMessages chunks.
@@ -543,10 +561,14 @@ class Engine final : public DeviceEngine {
         // With nothing under way it need not look.
         const bool looks = launches_.load(std::memory_order_acquire) != launches_ended_ ||
                            started != host().pass.load_relaxed();
-        starter_wake_.wait_until(lock, stopping, now + (looks ? kBetweenQueries : 20 * kBetweenQueries),
-                                 [&] { return passes_asked_.load(std::memory_order_relaxed) != started; });
+        starter_wake_.wait_until(lock, stopping, now + (looks ? kBetweenQueries : 20 * kBetweenQueries), [&] {
+          return passes_asked_.load(std::memory_order_relaxed) != started ||
+                 expects_passes_.load(std::memory_order_relaxed);
+        });
         asked = passes_asked_.load(std::memory_order_relaxed);
       }
+      if (expects_passes_.exchange(false, std::memory_order_relaxed))
+        awake_until = std::chrono::steady_clock::now() + kAwake;
       try {
         use_device();
         if (asked != started) {
@@ -568,13 +590,17 @@ class Engine final : public DeviceEngine {
     }
   }
   void start_pass(std::uint64_t number) {
-    // Each applies what is not for a handler, and what is for one of them in turn.
-    const std::size_t handlers = handlers_known_.load(std::memory_order_acquire);
+    // Each applies what is not for a handler, and what is for one of them.
+    std::size_t which = 0;
+    {
+      const std::lock_guard lock(starter_mutex_);
+      which = pass_handler_;
+    }
     std::string error;
-    if (handlers == 0) {
+    if (handlers_known_.load(std::memory_order_acquire) == 0) {
       error = start_plain_pass(share(), number, pass_groups_, pass_stream_);
     } else {
-      const KnownHandler& next = handlers_[number % handlers];
+      const KnownHandler& next = handlers_[which];
       error = next.code.start_pass(next.index, share(), number, pass_groups_, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
@@ -670,8 +696,10 @@ class Engine final : public DeviceEngine {
   std::uint32_t frames_at_start_ = 0;  // of the last pass
   std::uint64_t passes_started_ = 0;
   std::uint64_t pass_ended_ = 0;
-  std::size_t quiet_in_a_row_ = 0;  // passes that found nothing
-  bool again_ = false;
+  bool was_quiet_ = false;   // the last pass that has ended
+  std::size_t handler_ = 0;  // of the next pass
+  bool again_ = false;       // something may be left
+  std::chrono::steady_clock::time_point again_at_;
   bool with_handlers_ = false;  // as step() was told
   HostWords::Snapshot snapshot_{};
 
@@ -679,6 +707,8 @@ class Engine final : public DeviceEngine {
   std::mutex starter_mutex_;
   std::condition_variable_any starter_wake_;
   std::atomic<std::uint64_t> passes_asked_{0};  // changes under starter_mutex_
+  std::atomic<bool> expects_passes_{false};     // is raised under starter_mutex_
+  std::size_t pass_handler_ = 0;                // guarded by starter_mutex_
   std::optional<Error> starter_failure_;        // guarded by starter_mutex_
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};

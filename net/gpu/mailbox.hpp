@@ -71,6 +71,12 @@ class Mailbox {
   // Receiver.
 
   ESKER_HD bool looks_full(std::uint32_t slot) const { return receivers_[slot].load_relaxed() % 2 == 1; }
+  /// The same, and of which kind: kNoKind if it does not look full.
+  static constexpr std::uint32_t kNoKind = ~0u;
+  ESKER_HD std::uint32_t looks_full_of(std::uint32_t slot) const {
+    const std::uint64_t seen = receivers_[slot].load_relaxed();
+    return seen % 2 == 1 ? static_cast<std::uint32_t>(seen >> kKindShift) : kNoKind;
+  }
   /// On success this lane may read the slot, and `turn` is for release(). Takes packages of kind 0 and of one
   /// other.
   ESKER_HD bool try_take(std::uint32_t slot, std::uint32_t kind, std::uint64_t& turn) const {

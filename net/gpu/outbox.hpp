@@ -476,7 +476,8 @@ class GroupOutbox {
     if (all == 0) return 0;
     return apply_some(share, NoHandler{}, crew, salt,
                       (among_frames ? slots : 0) + (salt + looks) * at_once % all,
-                      all < at_once ? all : at_once, most);
+                      all < at_once ? all : at_once, most)
+        .messages;
   }
 
   /// One step of waiting for room, in a mailbox, the host's queue or the pool: applies what has arrived; when

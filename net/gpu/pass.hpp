@@ -48,9 +48,11 @@ struct Pass {
     const std::uint32_t looks = (places(share) + waves - 1) / waves;
     // With handlers one package a round, and then what they have sent: else it would come to wait in heaps.
     const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? looks : 1;
-    std::uint64_t moved = 0;
+    std::uint64_t moved = 0, waiting = 0;
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      std::uint64_t now = apply_some(share, handlers, crew, salt, wave * looks, looks, most);
+      const Applied applied = apply_some(share, handlers, crew, salt, wave * looks, looks, most);
+      std::uint64_t now = applied.messages;
+      waiting = applied.waiting;  // of the last round
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < kBatches && sent > 0; ++i) {
           if (crew.any(Outbox::is_blocked())) break;
@@ -63,7 +65,9 @@ struct Pass {
       if (crew.position_among(now > 0).total == 0) break;
     }
     Outbox(salt).finish(lane.group_lanes());
-    if (mine.index == 0 && moved > 0) counter(*share.pass_moved).fetch_add_relaxed(moved);
+    PassResult& result = *share.pass_result;
+    if (mine.index == 0 && moved > 0) counter(result.moved).fetch_add_relaxed(moved);
+    if (waiting != 0) bit_or(&result.waiting, waiting);
     auto group = lane.group();
     group.sync();
     const auto groups = static_cast<std::uint32_t>(lane.lanes() / kGroupLanes);
@@ -83,8 +87,10 @@ struct Pass {
     backlog = group.reduce(backlog, Sum{});  // also: all of the snapshot is written
     if (lane.lane() != 0) return;
     share.pass_groups->store_relaxed(0);
-    snapshot.moved = counter(*share.pass_moved).load_relaxed();
-    counter(*share.pass_moved).store_relaxed(0);
+    snapshot.moved = counter(result.moved).load_relaxed();
+    snapshot.waiting = counter(result.waiting).load_relaxed();
+    counter(result.moved).store_relaxed(0);
+    counter(result.waiting).store_relaxed(0);
     snapshot.handler_backlog = backlog;
     share.host->pass.store_release(number);  // [pass]
 #endif

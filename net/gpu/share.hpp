@@ -25,7 +25,9 @@ inline constexpr std::uint32_t kHandlerShards = 64;
 inline constexpr std::uint32_t kHandlerSlots = 1u << 13;
 inline constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
-inline constexpr std::uint32_t kGranuleLocks = 1u << 16;
+// Granules share locks by number. Some 30 thousand are held at a time, and a message whose lock another
+// granule holds costs as much as one that really meets another.
+inline constexpr std::uint32_t kGranuleLocks = 1u << 20;
 inline constexpr std::uint32_t kPassLanes = 256;  // of a pass's group
 
 /// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
@@ -100,6 +102,7 @@ struct HostWords {
     Totals totals;
     std::uint64_t moved;            // messages applied or sent on in the pass
     std::uint64_t handler_backlog;  // messages of handlers that nobody has sent on
+    std::uint64_t waiting;          // waiting_bit()s of handlers whose messages the pass has left
   } snapshot;
   SystemAtomic<std::uint64_t> pass;            // number of the last pass that has ended; [pass]
   SystemAtomic<std::uint32_t> starving;        // lanes wait for peers, or for the host, to make room
@@ -117,6 +120,15 @@ struct HostWords {
   } report;
   SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
+
+/// What the groups of a pass have come to, together.
+struct PassResult {
+  std::uint64_t moved;
+  std::uint64_t waiting;
+};
+
+/// Of a package's kind: above 0, a handler's. Those that share one are told apart by nobody.
+ESKER_HD constexpr std::uint64_t waiting_bit(std::uint32_t kind) { return std::uint64_t{1} << kind % 64; }
 
 /// One message a slot; the device's own, so its order costs no look beyond the device.
 using HandlerQueue = BasicPackageQueue<DeviceAtomic>;
@@ -183,7 +195,7 @@ struct DeviceShare {
   HostWords* host;
   DeviceAtomic<std::uint32_t>* trouble_taken;
   DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
-  std::uint64_t* pass_moved;
+  PassResult* pass_result;
   const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
 
   ESKER_HD bool has_handlers() const { return handler_shards != nullptr; }

@@ -32,7 +32,7 @@ class DeviceSink {
       const std::uint32_t all = places(*share_);
       const std::uint32_t salt = crew.of_leader(salt_of(lane) + looks_++);
       if (all > 0 &&
-          apply_some(*share_, NoHandler{}, crew, salt, salt * crew.size() % all, crew.size(), 1) > 0)
+          apply_some(*share_, NoHandler{}, crew, salt, salt * crew.size() % all, crew.size(), 1).messages > 0)
         return;
     }
     lane.yield();

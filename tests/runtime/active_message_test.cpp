@@ -198,6 +198,41 @@ void some_rounds_call_handlers(Runtime& rt) {
 }
 TEST_P(ActiveMessage, SomeRoundsCallHandlersAndSomeDoNot) { run_pes(GetParam(), some_rounds_call_handlers); }
 
+struct Step {
+  std::uint16_t left;   // calls that follow this one
+  std::uint16_t first;  // handler of all
+};
+/// Messages for more handlers than a pass on a GPU tells apart wait side by side, and each handler passes on
+/// to the next one, on the next PE.
+void call_many_handlers(Runtime& rt) {
+  using Count = std::uint64_t;
+  constexpr std::uint16_t kHandlers = 70;
+  constexpr std::uint16_t kSteps = 3;
+  const auto called = rt.heap().allocate<Count>(kHandlers);
+  std::vector<Handler<Count, Step>> handlers;
+  for (std::uint16_t h = 0; h < kHandlers; ++h) {
+    handlers.push_back(rt.register_handler<Count, Step>(
+        "next " + std::to_string(h),
+        [=] ESKER_LAMBDA(HandlerContext & context, Count & count, const Step& step) {
+          ++count;
+          if (step.left == 0) return;
+          const auto next = static_cast<std::uint16_t>((h + 1) % kHandlers);
+          shmem_am(context, Handler<Count, Step>{static_cast<std::uint16_t>(step.first + next)},
+                   &called[next], {static_cast<std::uint16_t>(step.left - 1), step.first},
+                   (context.pe() + 1) % context.n_pes());
+        }));
+  }
+  const std::uint16_t first = handlers[0].index;
+  rt.launch(kHandlers, [=] ESKER_LAMBDA(WorkItem item) {
+    const auto h = static_cast<std::uint16_t>(item.global_id());
+    const Handler<Count, Step> handler{static_cast<std::uint16_t>(first + h)};
+    shmem_am(item, handler, &called[h], {kSteps - 1, first}, (item.pe() + 1) % item.n_pes());
+  });
+  rt.barrier_all();
+  EXPECT_EQ(rt.heap().read(called), std::vector<Count>(kHandlers, kSteps));
+}
+TEST_P(ActiveMessage, ManyHandlersCallEachOther) { run_pes(GetParam(), call_many_handlers); }
+
 INSTANTIATE_TEST_SUITE_P(Ways, ActiveMessage, ::testing::ValuesIn(ways()));
 
 struct Seen {

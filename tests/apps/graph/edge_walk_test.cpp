@@ -75,6 +75,32 @@ TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
   }
 }
 
+TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
+  esker::Runtime rt(esker::testing::tiny_config());
+  for (const auto& degrees : shapes()) {
+    auto first = firsts_of(degrees);
+    const auto on_heap = rt.heap().allocate<std::uint64_t>(first.size());
+    rt.heap().write(on_heap, 0, std::span<const std::uint64_t>(first));
+    EdgeWalk walk(rt, on_heap, degrees.size(), first.back());
+    walk.by_vertex = false;  // as on a GPU
+    walk.split.stride = EdgeSplit::kDeviceStride;
+    walk.remember_vertices(rt);
+    std::vector<std::uint64_t> taken(first.back());
+    for (std::uint64_t id = 0; id < walk.lanes(); ++id) {
+      std::uint64_t mine = 0;
+      for (auto state = walk.begin(id); walk.step(state) || walk.next_row(state); ++mine) {
+        ASSERT_LT(state.edge, taken.size());
+        ASSERT_TRUE(first[state.vertex] <= state.edge && state.edge < first[state.vertex + 1]);
+        ++taken[state.edge];
+      }
+      ASSERT_LE(mine, 1u);
+    }
+    for (std::uint64_t e = 0; e < taken.size(); ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
+    if (walk.vertex_of.size() > 0) rt.heap().free(walk.vertex_of);
+    rt.heap().free(on_heap);
+  }
+}
+
 TEST(EdgeWalk, HasNoLanesWithoutEdges) {
   std::vector<std::uint64_t> first{0, 0, 0};
   const esker::Runtime rt(esker::testing::tiny_config());
@@ -86,9 +112,11 @@ TEST(EdgeWalk, HasNoLanesWithoutEdges) {
 TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
   for (const auto& degrees : shapes()) {
     auto first = firsts_of(degrees);
-    for (const std::uint64_t most_edges : {1, 3, 32, 100000}) {
-      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / most_edges);
-      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, most_edges};
+    using Length = EdgePieces<int>::Length;
+    for (const Length length : {Length{1, 1}, Length{3, 3}, Length{4, 32}, Length{32, 32}, Length{1, 1000},
+                                Length{100000, 100000}}) {
+      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / length.least);
+      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, length};
       alignas(8) std::uint64_t length = 0;
       std::uint64_t expected = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
@@ -101,7 +129,7 @@ TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
       std::uint64_t edges = 0;
       for (std::uint64_t i = 0; i < length; ++i) {
         const auto& piece = pieces[i];
-        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= most_edges);
+        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= length.most);
         const auto v = static_cast<std::uint64_t>(piece.word);
         ASSERT_TRUE(first[v] <= piece.edge && piece.end <= first[v + 1]) << "vertex " << v;
         for (std::uint64_t e = piece.edge; e < piece.end; ++e, ++edges) {
