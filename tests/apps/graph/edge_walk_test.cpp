@@ -113,10 +113,10 @@ TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
   for (const auto& degrees : shapes()) {
     auto first = firsts_of(degrees);
     using Length = EdgePieces<int>::Length;
-    for (const Length length : {Length{1, 1}, Length{3, 3}, Length{4, 32}, Length{32, 32}, Length{1, 1000},
-                                Length{100000, 100000}}) {
-      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / length.least);
-      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, length};
+    for (const Length of_pieces : {Length{1, 1}, Length{3, 3}, Length{4, 32}, Length{32, 32}, Length{1, 1000},
+                                   Length{100000, 100000}}) {
+      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / of_pieces.least);
+      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, of_pieces};
       alignas(8) std::uint64_t length = 0;
       std::uint64_t expected = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
@@ -129,7 +129,7 @@ TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
       std::uint64_t edges = 0;
       for (std::uint64_t i = 0; i < length; ++i) {
         const auto& piece = pieces[i];
-        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= length.most);
+        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= of_pieces.most);
         const auto v = static_cast<std::uint64_t>(piece.word);
         ASSERT_TRUE(first[v] <= piece.edge && piece.end <= first[v + 1]) << "vertex " << v;
         for (std::uint64_t e = piece.edge; e < piece.end; ++e, ++edges) {
