@@ -41,7 +41,8 @@ struct EdgePieces {
   esker::SymmetricArray<std::uint64_t> first;  // the graph's
   Length length_of;
 
-  /// Collective. On a GPU pieces have `least` edges; on a CPU all, since few lanes run at once.
+  /// Collective. On a GPU pieces have `least` edges, of vertices with many edges up to kMostOnDevice; on a
+  /// CPU all, since few lanes run at once.
   static EdgePieces allocate(esker::Runtime& rt, const DistributedGraph& graph, std::uint64_t least) {
     constexpr std::uint64_t kAll = std::uint64_t{1} << 40;
     const Length length = rt.runs_on_device() ? Length{least, kMostOnDevice} : Length{kAll, kAll};

@@ -69,11 +69,14 @@ TEST(Mailbox, APackageOfAKindIsForThatKindAlone) {
   const Mailbox box = memory.box();
   std::uint64_t turn = 0;
   ASSERT_TRUE(box.try_claim(0, turn));
+  EXPECT_EQ(box.looks_full_of(0), Mailbox::kNoKind) << "it is not published";
   box.publish(0, turn, 3, {1, 1, 1});
   EXPECT_TRUE(box.looks_full(0));
+  EXPECT_EQ(box.looks_full_of(0), 3u);
   EXPECT_FALSE(box.try_take(0, 0, turn)) << "who takes built-in operations alone";
   EXPECT_FALSE(box.try_take(0, 2, turn)) << "another handler";
   ASSERT_TRUE(box.try_take(0, 3, turn));
+  EXPECT_EQ(box.looks_full_of(0), Mailbox::kNoKind) << "it is taken";
   fence_system();
   box.release(0, turn);
   EXPECT_TRUE(box.looks_empty(0));

@@ -77,7 +77,9 @@ TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
 
 TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
   esker::Runtime rt(esker::testing::tiny_config());
-  for (const auto& degrees : shapes()) {
+  auto with_none = shapes();
+  with_none.push_back({0, 0});
+  for (const auto& degrees : with_none) {
     auto first = firsts_of(degrees);
     const auto on_heap = rt.heap().allocate<std::uint64_t>(first.size());
     rt.heap().write(on_heap, 0, std::span<const std::uint64_t>(first));
@@ -96,6 +98,7 @@ TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
       ASSERT_LE(mine, 1u);
     }
     for (std::uint64_t e = 0; e < taken.size(); ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
+    ASSERT_EQ(walk.vertex_of.size(), first.back());
     if (walk.vertex_of.size() > 0) rt.heap().free(walk.vertex_of);
     rt.heap().free(on_heap);
   }
