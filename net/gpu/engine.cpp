@@ -296,7 +296,6 @@ class Engine final : public DeviceEngine {
     choose_handler();
     {
       const std::lock_guard lock(starter_mutex_);
-      pass_handler_ = handler_;
       passes_asked_.store(passes_started_, std::memory_order_release);
     }
     starter_wake_.notify_one();
@@ -591,16 +590,11 @@ class Engine final : public DeviceEngine {
   }
   void start_pass(std::uint64_t number) {
     // Each applies what is not for a handler, and what is for one of them.
-    std::size_t which = 0;
-    {
-      const std::lock_guard lock(starter_mutex_);
-      which = pass_handler_;
-    }
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {
       error = start_plain_pass(share(), number, pass_groups_, pass_stream_);
     } else {
-      const KnownHandler& next = handlers_[which];
+      const KnownHandler& next = handlers_[handler_];
       error = next.code.start_pass(next.index, share(), number, pass_groups_, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
@@ -697,7 +691,7 @@ class Engine final : public DeviceEngine {
   std::uint64_t passes_started_ = 0;
   std::uint64_t pass_ended_ = 0;
   bool was_quiet_ = false;   // the last pass that has ended
-  std::size_t handler_ = 0;  // of the next pass
+  std::size_t handler_ = 0;  // of the last pass that was asked for: its starter's to read until it has ended
   bool again_ = false;       // something may be left
   std::chrono::steady_clock::time_point again_at_;
   bool with_handlers_ = false;  // as step() was told
@@ -708,7 +702,6 @@ class Engine final : public DeviceEngine {
   std::condition_variable_any starter_wake_;
   std::atomic<std::uint64_t> passes_asked_{0};  // changes under starter_mutex_
   std::atomic<bool> expects_passes_{false};     // is raised under starter_mutex_
-  std::size_t pass_handler_ = 0;                // guarded by starter_mutex_
   std::optional<Error> starter_failure_;        // guarded by starter_mutex_
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
