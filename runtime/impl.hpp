@@ -399,6 +399,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::uint32_t pe() const { return pe_; }
   std::uint32_t n_pes() const { return n_pes_; }
   const Config& config() const { return config_; }
+  std::uint32_t host_threads() const { return workers_count_; }
   const DeviceContext& context() const { return context_; }
   const std::string& transport_name() const { return transport_name_; }
 

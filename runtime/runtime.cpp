@@ -108,6 +108,7 @@ Runtime::~Runtime() { impl_->end(std::uncaught_exceptions() > impl_->exceptions_
 std::uint32_t Runtime::pe() const noexcept { return impl_->pe(); }
 std::uint32_t Runtime::n_pes() const noexcept { return impl_->n_pes(); }
 const Config& Runtime::config() const noexcept { return impl_->config(); }
+std::uint32_t Runtime::host_threads() const noexcept { return impl_->host_threads(); }
 SymmetricHeap& Runtime::heap() noexcept { return *impl_; }
 void Runtime::quiet() { impl_->quiet(); }
 void Runtime::barrier_all() { impl_->barrier(Collective::kBarrier); }

@@ -149,6 +149,8 @@ class Runtime {
   std::uint32_t pe() const noexcept;
   std::uint32_t n_pes() const noexcept;
   const Config& config() const noexcept;
+  /// Local. Threads that this PE may use on its host: cpu_threads, or else its share of the cores.
+  std::uint32_t host_threads() const noexcept;
   SymmetricHeap& heap() noexcept;
 
   /// Local. Runs `kernel` once a lane: with a WorkItem, or with a GroupItem& if it works together with

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../harness/json.hpp"
+#include "../harness/team.hpp"
+#include "edge_readers.hpp"
 #include "prefix_sums.hpp"
 
 namespace graph {
@@ -58,8 +61,9 @@ struct SendEdges {
 /// Brings this PE's part of the edges, loops left out, onto the heap chunk by chunk, and runs a kernel over
 /// each chunk. Collective at the end: every message is applied.
 template <class Kernel>
-void for_each_chunk(esker::Runtime& rt, const EdgeSource& source, const inputs::VertexPartition& partition,
-                    esker::SymmetricArray<Staged> staged, const Kernel& kernel, const char* name) {
+void for_each_chunk(esker::Runtime& rt, const EdgeSource& source, std::uint32_t readers,
+                    const inputs::VertexPartition& partition, esker::SymmetricArray<Staged> staged,
+                    const Kernel& kernel, const char* name) {
   std::vector<Staged> chunk;
   chunk.reserve(staged.size());
   const auto send = [&] {
@@ -72,10 +76,17 @@ void for_each_chunk(esker::Runtime& rt, const EdgeSource& source, const inputs::
   const auto place = [&](std::uint64_t vertex) {
     return Place{partition.owner(vertex), partition.local_index(vertex)};
   };
-  source.for_each_edge({rt.pe(), rt.n_pes()}, [&](const inputs::Edge& edge) {
-    if (edge.from == edge.to) return;
-    chunk.push_back({place(edge.from), place(edge.to), edge.weight});
-    if (chunk.size() == staged.size()) send();
+  const auto convert = [&](const inputs::Edge& edge) -> std::optional<Staged> {
+    if (edge.from == edge.to) return std::nullopt;
+    return Staged{place(edge.from), place(edge.to), edge.weight};
+  };
+  for_each_block<Staged>(source, {rt.pe(), rt.n_pes()}, readers, convert, [&](std::span<const Staged> block) {
+    while (!block.empty()) {
+      const auto some = block.first(std::min(block.size(), staged.size() - chunk.size()));
+      chunk.insert(chunk.end(), some.begin(), some.end());
+      if (chunk.size() == staged.size()) send();
+      block = block.subspan(some.size());
+    }
   });
   send();
   rt.barrier_all();
@@ -99,24 +110,34 @@ struct Tidied {
 /// Tidies vertex after vertex, some `chunk_edges` at a time, and closes the gaps. `first` changes with them.
 Tidied tidy_all(esker::Runtime& rt, esker::SymmetricArray<Edge> edges, std::vector<std::uint64_t>& first,
                 std::uint64_t chunk_edges) {
+  const std::uint32_t threads = rt.host_threads();
   Tidied left;
   std::vector<Edge> chunk;
+  std::vector<std::uint64_t> stay;  // edges of the chunk's vertices
   for (std::size_t v = 0; v + 1 < first.size();) {
     const std::uint64_t begin = first[v];  // of the chunk as it came; first[v] is not yet changed
     std::size_t end_vertex = v + 1;
     while (end_vertex + 1 < first.size() && first[end_vertex + 1] - begin <= chunk_edges) ++end_vertex;
     chunk.resize(first[end_vertex] - begin);
     rt.heap().read(edges, begin, std::span(chunk));
+    const auto own = [&](std::size_t vertex) {
+      return std::span(chunk).subspan(first[vertex] - begin, first[vertex + 1] - first[vertex]);
+    };
+    stay.resize(end_vertex - v);
+    harness::run_team(threads, [&](std::uint32_t t) {
+      const inputs::Range mine = inputs::range_of(stay.size(), {t, threads});
+      for (std::uint64_t i = mine.begin; i < mine.end; ++i) stay[i] = tidy(own(v + i));
+    });
     std::uint64_t kept = 0;
-    for (std::uint64_t came = begin; v < end_vertex; ++v) {
-      const std::uint64_t next = first[v + 1];
-      const auto own = std::span(chunk).subspan(came - begin, next - came);
-      const auto stay = own.first(tidy(own));
-      for (const Edge& edge : stay) left.cut += edge.to.pe() != rt.pe() ? 1 : 0;
-      std::copy(stay.begin(), stay.end(), chunk.begin() + static_cast<std::ptrdiff_t>(kept));
-      first[v] = left.edges + kept;
-      kept += stay.size();
-      came = next;
+    for (std::uint64_t i = 0, came = begin; v < end_vertex; ++i, ++v) {
+      const auto edge = chunk.begin() + static_cast<std::ptrdiff_t>(came - begin);
+      came = first[v + 1];
+      for (std::uint64_t e = 0; e < stay[i]; ++e, ++kept) {
+        const Edge one = edge[static_cast<std::ptrdiff_t>(e)];
+        left.cut += one.to.pe() != rt.pe() ? 1 : 0;
+        chunk[kept] = one;
+      }
+      first[v] = left.edges + kept - stay[i];
     }
     // first[v] still says where the next chunk begins.
     rt.heap().write(edges, left.edges, std::span<const Edge>(chunk).first(kept));
@@ -133,10 +154,12 @@ DistributedGraph load(esker::Runtime& rt, const EdgeSource& source, inputs::Vert
   const std::uint64_t my_vertices = partition.count(rt.pe());
   std::array<std::uint64_t, 1> most_vertices{my_vertices};
   rt.all_reduce(std::span<std::uint64_t>(most_vertices), esker::Reduction::kMax);
+  const std::uint32_t readers = source.readers(rt);
 
   const auto staged = rt.heap().allocate<Staged>(chunk_edges);
   const auto cursor = rt.heap().allocate<std::uint64_t>(most_vertices[0] + 1);
-  for_each_chunk(rt, source, partition, staged, CountDegrees{staged, cursor, undirected}, "graph-count");
+  for_each_chunk(rt, source, readers, partition, staged, CountDegrees{staged, cursor, undirected},
+                 "graph-count");
 
   std::vector<std::uint64_t> first = read_prefix_sums(rt, cursor, my_vertices);
   std::array<std::uint64_t, 1> most_edges{first.back()};
@@ -144,7 +167,8 @@ DistributedGraph load(esker::Runtime& rt, const EdgeSource& source, inputs::Vert
   rt.heap().write(cursor, 0, std::span<const std::uint64_t>(first));
   const auto edges = rt.heap().allocate<Edge>(std::max<std::uint64_t>(1, most_edges[0]));
   const auto store = rt.register_handler<std::uint64_t, Edge>("graph-store-edge", StoreEdge{edges});
-  for_each_chunk(rt, source, partition, staged, SendEdges{staged, cursor, store, undirected}, "graph-store");
+  for_each_chunk(rt, source, readers, partition, staged, SendEdges{staged, cursor, store, undirected},
+                 "graph-store");
   rt.heap().free(staged);
 
   const Tidied mine = tidy_all(rt, edges, first, chunk_edges);

@@ -52,7 +52,8 @@ constexpr std::uint64_t kChunkEdges = std::uint64_t{1} << 18;
 
 /// Collective. Each PE takes its part of the source twice: first its edges are counted where they belong,
 /// then they go there. With `undirected` each goes in both directions. No PE sees more than its part and its
-/// own vertices' edges. 24 bytes of heap for each edge of a chunk are given back.
+/// own vertices' edges. Its host threads share its part, where more parts are read sooner. 24 bytes of heap
+/// for each edge of a chunk are given back.
 DistributedGraph load(esker::Runtime& rt, const EdgeSource& source, inputs::VertexPartition partition,
                       bool undirected, std::uint64_t chunk_edges = kChunkEdges);
 

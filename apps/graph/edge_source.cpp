@@ -6,7 +6,11 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "../harness/team.hpp"
+#include "../inputs/file/byte_stream.hpp"
+#include "../inputs/file/file.hpp"
 #include "../inputs/graph/bubble_mesh.hpp"
 #include "../inputs/graph/cage.hpp"
 #include "../inputs/graph/graph_file.hpp"
@@ -39,17 +43,35 @@ inputs::BubbleMesh mesh_for(std::uint64_t scale, std::uint64_t seed) {
   return {side, side, seed};
 }
 
+/// Collective. As many on each PE: together they divide the edges.
+std::uint32_t least_host_threads(esker::Runtime& rt) {
+  std::array<std::uint64_t, 1> threads{rt.host_threads()};
+  rt.all_reduce(std::span<std::uint64_t>(threads), esker::Reduction::kMin);
+  return static_cast<std::uint32_t>(threads[0]);
+}
+
 EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
   const auto file = std::make_shared<const inputs::GraphFile>(path);
-  const inputs::EdgeCount mine =
-      file->for_each_edge({rt.pe(), rt.n_pes()}, [](const inputs::Edge& /*edge*/) {});
-  std::array<std::uint64_t, 2> sums{mine.entries, mine.edges};
-  std::array<std::uint64_t, 1> most{mine.vertices};
+  const bool divides = !inputs::is_gzip(inputs::File(path));
+  const std::uint32_t readers = divides ? least_host_threads(rt) : 1;
+  std::vector<inputs::EdgeCount> counts(readers);
+  harness::run_team(readers, [&](std::uint32_t t) {
+    counts[t] =
+        file->for_each_edge({std::uint64_t{rt.pe()} * readers + t, std::uint64_t{rt.n_pes()} * readers},
+                            [](const inputs::Edge& /*edge*/) {});
+  });
+  std::array<std::uint64_t, 2> sums{};
+  std::array<std::uint64_t, 1> most{};
+  for (const inputs::EdgeCount& mine : counts) {
+    sums = {sums[0] + mine.entries, sums[1] + mine.edges};
+    most[0] = std::max(most[0], mine.vertices);
+  }
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
   file->check({sums[0], sums[1], most[0]});
   return {file->header().vertices.value_or(most[0]),
-          [file](inputs::Part part, const inputs::EdgeVisitor& visit) { file->for_each_edge(part, visit); }};
+          [file](inputs::Part part, const inputs::EdgeVisitor& visit) { file->for_each_edge(part, visit); },
+          divides};
 }
 
 EdgeSource opened(esker::Runtime& rt, const Options& o, std::uint64_t seed) {
@@ -77,16 +99,20 @@ void Options::choose_scale(const std::string& size) {
   if (scale > 40) throw esker::UsageError("--scale is at most 40");
 }
 
-EdgeSource::EdgeSource(std::uint64_t vertices, Stream stream)
-    : vertices_{vertices}, stream_{std::move(stream)} {}
+EdgeSource::EdgeSource(std::uint64_t vertices, Stream stream, bool divides)
+    : vertices_{vertices}, stream_{std::move(stream)}, divides_{divides} {}
 
 EdgeSource::EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed)
     : EdgeSource{opened(rt, options, seed)} {}
 
+std::uint32_t EdgeSource::readers(esker::Runtime& rt) const { return divides_ ? least_host_threads(rt) : 1; }
+
 EdgeSource EdgeSource::unweighted() const {
-  return {vertices_, [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
+  return {vertices_,
+          [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
             stream(part, [&](const inputs::Edge& edge) { visit({edge.from, edge.to, 1}); });
-          }};
+          },
+          divides_};
 }
 
 }  // namespace graph

@@ -33,14 +33,18 @@ class EdgeSource {
   /// Shows one part of the edges.
   using Stream = std::function<void(inputs::Part, const inputs::EdgeVisitor&)>;
 
-  /// For what is neither a generator nor a file. Edges' ends are below `vertices`.
-  EdgeSource(std::uint64_t vertices, Stream stream);
+  /// For what is neither a generator nor a file. Edges' ends are below `vertices`. Several threads call
+  /// `stream`. It `divides` if each of n parts costs an n-th of all: not a compressed text, which is
+  /// decompressed for each.
+  EdgeSource(std::uint64_t vertices, Stream stream, bool divides = true);
 
   /// Collective: of a file, each PE reads its part once, to count and to check it.
   /// Throws esker::Error{kConfiguration} for a generator's or a file's reasons.
   EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed);
 
   std::uint64_t vertices() const { return vertices_; }
+  /// Collective. Threads on each PE that read sooner than one: one where it does not divide.
+  std::uint32_t readers(esker::Runtime& rt) const;
   void for_each_edge(inputs::Part part, const inputs::EdgeVisitor& visit) const { stream_(part, visit); }
 
   /// The same edges, each of weight 1.
@@ -49,6 +53,7 @@ class EdgeSource {
  private:
   std::uint64_t vertices_ = 0;
   Stream stream_;
+  bool divides_ = true;
 };
 
 }  // namespace graph

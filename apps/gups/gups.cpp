@@ -8,16 +8,18 @@
 #include <esker/runtime/command_line.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "../harness/application.hpp"
 #include "../harness/fill.hpp"
 #include "../harness/json.hpp"
+#include "../harness/team.hpp"
+#include "../inputs/file/part.hpp"
 #include "../styles/superstep.hpp"
 #include "elections.hpp"
 #include "stream.hpp"
@@ -70,64 +72,55 @@ void send_in_style(styles::Superstep& superstep, const Options& o, const Send& s
     run(styles::Call<std::uint64_t, Fold>{});
 }
 
-/// Takes back every update of every PE on words [first, first + words.size()) of those that stand here.
-/// Counts the words that are then not zero.
-std::uint64_t take_back_part(const Problem& p, const Options& o, std::span<std::uint64_t> words,
-                             std::uint64_t first, std::uint32_t me, std::uint32_t senders, bool projecting) {
+/// Takes back the updates [first, end) of every PE on the words that stand here; other threads take back
+/// others. Counts those that found another value than a put had left.
+std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint64_t> words, std::uint32_t me,
+                        std::uint32_t senders, bool projecting, inputs::Range updates) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
   std::uint64_t wrong = 0;
   for (std::uint64_t sender = 0; sender < senders; ++sender) {
     const inputs::RandomStream stream = p.stream_of(sender);
-    for (std::uint64_t k = 0; k < p.updates_a_pe; ++k) {
+    for (std::uint64_t k = updates.begin; k < updates.end; ++k) {
       const std::uint64_t r = stream[k];
       const auto [pe, index] = gups::place(r, p.pes, p.words_a_pe);
       if (pe != me && !projecting) continue;
       const std::uint64_t entry = pe * p.words_a_pe + index;
-      const std::uint64_t at = (projecting ? entry : index) - first;
-      if (at >= words.size()) continue;
-      std::uint64_t& word = words[at];
+      const std::atomic_ref<std::uint64_t> word(words[projecting ? entry : index]);
       if (o.op == "inc") {
-        --word;
+        word.fetch_sub(1, kRelaxed);
       } else if (o.op == "xor") {
-        word ^= r;
+        word.fetch_xor(r, kRelaxed);
       } else if (o.op == "put") {
         const std::uint64_t value = gups::put_value(p.seed, entry);
-        if (word == value)
-          word = ~value;  // found; a later update of the same word finds it marked
-        else if (word != ~value)
-          ++wrong;
+        std::uint64_t seen = value;  // a later update of the same word finds it marked
+        if (!word.compare_exchange_strong(seen, ~value, kRelaxed) && seen != ~value) ++wrong;
       } else {
-        word -= r;
+        word.fetch_sub(r, kRelaxed);
       }
     }
-  }
-  const std::uint64_t base = (projecting ? 0 : me * p.words_a_pe) + first;
-  for (std::uint64_t i = 0; i < words.size(); ++i) {
-    const bool marked = o.op == "put" && words[i] == ~gups::put_value(p.seed, base + i);
-    if (words[i] != 0 && !marked) ++wrong;
   }
   return wrong;
 }
 
-/// The whole table of this PE, each of the host's threads a part; leaves it zero.
-std::uint64_t take_back(esker::Runtime& rt, const Problem& p, const Options& o,
-                        esker::SymmetricArray<std::uint64_t> table, bool projecting) {
+/// The whole table of this PE, by the host's threads. Returns how many words are wrong; leaves them zero.
+std::uint64_t take_back_all(esker::Runtime& rt, const Problem& p, const Options& o,
+                            esker::SymmetricArray<std::uint64_t> table, bool projecting) {
   std::vector<std::uint64_t> words = rt.heap().read(table);
-  const std::size_t threads = std::max<std::size_t>(
-      1, std::min<std::size_t>(std::thread::hardware_concurrency() / std::max(1u, rt.n_pes()),
-                               words.size() >> 12));
+  const std::uint32_t threads = rt.host_threads();
   std::vector<std::uint64_t> wrong(threads);
-  {
-    std::vector<std::jthread> team;
-    for (std::size_t t = 0; t < threads; ++t) {
-      team.emplace_back([&, t] {
-        const std::uint64_t first = words.size() * t / threads;
-        const std::uint64_t end = words.size() * (t + 1) / threads;
-        wrong[t] = take_back_part(p, o, std::span(words).subspan(first, end - first), first, rt.pe(),
-                                  rt.n_pes(), projecting);
-      });
+  harness::run_team(threads, [&](std::uint32_t t) {
+    wrong[t] = take_back(p, o, words, rt.pe(), rt.n_pes(), projecting,
+                         inputs::range_of(p.updates_a_pe, {t, threads}));
+  });
+  const std::uint64_t base = projecting ? 0 : rt.pe() * p.words_a_pe;
+  harness::run_team(threads, [&](std::uint32_t t) {
+    const inputs::Range mine = inputs::range_of(words.size(), {t, threads});
+    for (std::uint64_t i = mine.begin; i < mine.end; ++i) {
+      const bool marked = o.op == "put" && words[i] == ~gups::put_value(p.seed, base + i);
+      if (words[i] != 0 && !marked) ++wrong[t];
+      words[i] = 0;
     }
-  }
-  std::fill(words.begin(), words.end(), 0);
+  });
   rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
   return std::accumulate(wrong.begin(), wrong.end(), std::uint64_t{0});
 }
@@ -154,7 +147,7 @@ int run_gups(esker::Runtime& rt, const Options& o) {
           send_in_style(superstep, o, send, problem.updates_a_pe);
         }
       },
-      [&] { return take_back(rt, problem, o, table, projecting); });
+      [&] { return take_back_all(rt, problem, o, table, projecting); });
   nlohmann::json more{{"op", o.op}, {"election", o.election}, {"table_words", problem.words_a_pe * pes}};
   if (projecting) {
     more["projected_pes"] = pes;

@@ -1,18 +1,22 @@
 // Graphs over PEs that are threads, against the same graph in one piece.
 #include <esker/apps/graph/distributed_graph.hpp>
+#include <esker/apps/graph/edge_readers.hpp>
 #include <esker/apps/graph/edge_slots.hpp>
 #include <esker/apps/graph/far_ends.hpp>
 #include <esker/apps/graph/mirrors.hpp>
 #include <esker/apps/graph/partition.hpp>
 #include <esker/apps/graph/prefix_sums.hpp>
 #include <esker/apps/graph/serial_graph.hpp>
+#include <esker/apps/harness/team.hpp>
 #include <esker/apps/inputs/random.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -172,9 +176,11 @@ void expect_far_ends(Runtime& rt, const DistributedGraph& graph) {
 }
 
 void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,
-           std::uint64_t chunk) {
+           std::uint64_t chunk, std::uint32_t host_threads = 1) {
   const SerialGraph expected = load_serially(source, undirected);
-  Pes(pes, config_of()).run([&](Runtime& rt) {
+  esker::Config config = config_of();
+  config.cpu_threads = host_threads;
+  Pes(pes, config).run([&](Runtime& rt) {
     const DistributedGraph graph =
         load(rt, source, make_partition(rt, partition, source, 7), undirected, chunk);
     expect_same(rt, graph, expected);
@@ -193,6 +199,86 @@ TEST(DistributedGraph, HoldsTheSerialGraphsEdgesOnAnyNumberOfPes) {
 
 TEST(DistributedGraph, IsTheSameInChunksOfAnySize) {
   for (const std::uint64_t chunk : {1u, 7u, 100u}) check(2, awkward(40, 300, 5), "block", true, chunk);
+}
+
+TEST(DistributedGraph, IsTheSameByAnyNumberOfReaders) {
+  for (const std::uint32_t threads : {2u, 5u}) {
+    check(1, awkward(61, 700, threads), "block", true, 1 << 10, threads);
+    check(3, awkward(40, 20000, threads), "hash", false, 1000, threads);  // several blocks a reader
+  }
+}
+
+TEST(DistributedGraph, ReadersThatDifferBetweenPesLeaveNoEdgeOut) {
+  const EdgeSource source = awkward(61, 700, 3);
+  const SerialGraph expected = load_serially(source, true);
+  Pes pes(3, config_of());
+  for (std::uint32_t pe = 0; pe < 3; ++pe) pes.config(pe).cpu_threads = 2 + pe;
+  pes.run([&](Runtime& rt) {
+    expect_same(rt, load(rt, source, make_partition(rt, "block", source, 7), true, 64), expected);
+  });
+}
+
+TEST(DistributedGraph, ThrowsWhatASourceThrowsWhateverOtherReadersDo) {
+  for (const std::uint32_t threads : {1u, 3u}) {
+    esker::Config config = config_of();
+    config.cpu_threads = threads;
+    // One part ends in an error at its first edge; the others have more than waits to be taken.
+    const EdgeSource source(8, [](inputs::Part part, const inputs::EdgeVisitor& visit) {
+      if (part.index + 1 == part.count) throw std::runtime_error("line 7: no edge");
+      for (std::uint64_t i = 0; i < 1'000'000; ++i) visit({i % 8, (i + 1) % 8, 1});
+    });
+    for (const auto& failed : Pes(1, config).run_and_catch(
+             [&](Runtime& rt) { load(rt, source, make_partition(rt, "block", source, 7), true, 1 << 10); })) {
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->message, "line 7: no edge");
+    }
+  }
+}
+
+TEST(ForEachBlock, ThrowsWhatTheTakerThrowsWhileReadersWait) {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    const auto load_until_refused = [&] {
+      for_each_block<std::uint64_t>(
+          awkward(10, 2'000'000, 1), {0, 1}, threads,
+          [](const inputs::Edge& edge) { return std::optional<std::uint64_t>(edge.from); },
+          [](std::span<const std::uint64_t> /*block*/) { throw std::runtime_error("enough"); });
+    };
+    EXPECT_THROW(load_until_refused(), std::runtime_error);
+  }
+}
+
+TEST(ForEachBlock, ShowsEachEdgeOnceAndLeavesOutWhatIsNotConverted) {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    std::map<double, int> seen;
+    const EdgeSource source(2, [](inputs::Part part, const inputs::EdgeVisitor& visit) {
+      const inputs::Range mine = range_of(30'000, part);
+      for (std::uint64_t i = mine.begin; i < mine.end; ++i) visit({0, 1, static_cast<double>(i)});
+    });
+    for_each_block<double>(
+        source, {1, 3}, threads,
+        [](const inputs::Edge& edge) {
+          return edge.weight < 15'000 ? std::optional<double>(edge.weight) : std::nullopt;
+        },
+        [&](std::span<const double> block) {
+          for (const double weight : block) ++seen[weight];
+        });
+    EXPECT_EQ(seen.size(), 5000u);  // of the second third, 10 000 to 19 999
+    for (const auto& [weight, times] : seen) EXPECT_EQ(times, 1) << weight;
+  }
+}
+
+TEST(RunTeam, CallsEachMemberOnceAndThrowsTheFirstsError) {
+  std::vector<int> calls(5);
+  harness::run_team(5, [&](std::uint32_t t) { ++calls[t]; });
+  EXPECT_EQ(calls, std::vector<int>(5, 1));
+  try {
+    harness::run_team(4, [](std::uint32_t t) {
+      if (t >= 2) throw std::runtime_error(std::to_string(t));
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "2");
+  }
 }
 
 TEST(DistributedGraph, FollowsThePartition) {
