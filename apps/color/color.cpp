@@ -99,32 +99,69 @@ struct Order {
   }
 };
 
-/// A lane looks at one vertex without a colour: it takes one, or waits on.
+/// Lists that a round's lanes add to.
+enum Length : std::uint64_t { kChosen, kWaiting, kLengths };
+
+/// A lane looks at kRun vertices without a colour: they take one, or wait on.
+template <std::uint64_t kRun>
 struct Choose {
-  enum Length : std::uint64_t { kChosen, kWaiting, kLengths };
   Arrays arrays;
+  std::uint64_t count;
   esker::SymmetricArray<std::uint64_t> waiting, still_waiting;
   esker::SymmetricArray<std::uint64_t> lengths, next_lengths;  // of this round, 0 before it; of the next
 
   ESKER_HD void operator()(esker::Lane lane) const {
     if (lane.global_id() == 0) next_lengths[kChosen] = next_lengths[kWaiting] = 0;
-    const std::uint64_t v = waiting[lane.global_id()];
-    const std::uint64_t begin = arrays.first_slot[v], end = arrays.first_slot[v + 1];
-    // What has stopped to say wait never says it again.
-    std::uint64_t s = arrays.waits[v];
-    while (s < end && arrays.slots[s] != kWait) ++s;
-    arrays.waits[v] = s;
-    if (s < end) {
-      still_waiting[waiting_on()] = v;
+    if constexpr (kRun == 1) {  // compilers for GPUs add up the ones of a wave
+      const std::uint64_t v = waiting[lane.global_id()];
+      if (must_wait(v)) {
+        still_waiting[reserve(kWaiting, 1)] = v;
+      } else {
+        take_colour(v);
+        arrays.chosen.add(lengths[kChosen], v, arrays.colours[v]);
+      }
     } else {
-      arrays.colours[v] = smallest_free(begin, end);
-      arrays.chosen.add(lengths[kChosen], v, arrays.colours[v]);
+      look_at(lane.global_id() * kRun);
     }
   }
 
  private:
-  ESKER_HD std::uint64_t waiting_on() const {
-    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[kWaiting]).fetch_add_relaxed(1);
+  ESKER_HD std::uint64_t reserve(Length list, std::uint64_t more) const {
+    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[list]).fetch_add_relaxed(more);
+  }
+  ESKER_HD void look_at(std::uint64_t first) const {
+    const std::uint64_t end = count - first < kRun ? count : first + kRun;
+    std::uint64_t wait = 0, pieces = 0;
+    for (std::uint64_t i = first; i < end; ++i) {
+      const std::uint64_t v = waiting[i];
+      if (must_wait(v)) {
+        ++wait;
+      } else {
+        take_colour(v);
+        pieces += arrays.chosen.count(v);
+      }
+    }
+    // In their order: neighbours stand together.
+    std::uint64_t next_wait = reserve(kWaiting, wait), next_piece = reserve(kChosen, pieces);
+    for (std::uint64_t i = first; i < end; ++i) {
+      const std::uint64_t v = waiting[i];
+      if (arrays.colours[v] == kNone) {
+        still_waiting[next_wait++] = v;
+      } else {
+        next_piece = arrays.chosen.write(next_piece, v, arrays.colours[v]);
+      }
+    }
+  }
+  /// What has stopped to say wait never says it again.
+  ESKER_HD bool must_wait(std::uint64_t v) const {
+    const std::uint64_t end = arrays.first_slot[v + 1];
+    std::uint64_t s = arrays.waits[v];
+    while (s < end && arrays.slots[s] != kWait) ++s;
+    arrays.waits[v] = s;
+    return s < end;
+  }
+  ESKER_HD void take_colour(std::uint64_t v) const {
+    arrays.colours[v] = smallest_free(arrays.first_slot[v], arrays.first_slot[v + 1]);
   }
   /// Of slots begin to end - 1, 64 colours at a time.
   ESKER_HD std::uint64_t smallest_free(std::uint64_t begin, std::uint64_t end) const {
@@ -158,7 +195,7 @@ class Colouring {
                graph::EdgePieces<std::uint64_t>::allocate(rt, graph, kLeastEdges)};
     waiting_ = of_vertices();
     still_waiting_ = of_vertices();
-    for (auto& lengths : lengths_) lengths = rt.heap().allocate<std::uint64_t>(Choose::kLengths);
+    for (auto& lengths : lengths_) lengths = rt.heap().allocate<std::uint64_t>(kLengths);
     std::vector<std::uint64_t> priorities(graph.my_vertices);
     for (std::uint64_t v = 0; v < priorities.size(); ++v)
       priorities[v] = priority_of(graph.global_id(rt, v), seed);
@@ -174,7 +211,7 @@ class Colouring {
     my_slots_ = words.back();
     words.pop_back();
     write(arrays_.waits, words);
-    write(lengths_[0], std::vector<std::uint64_t>(Choose::kLengths, 0));
+    write(lengths_[0], std::vector<std::uint64_t>(kLengths, 0));
   }
 
   /// Returns the rounds it took.
@@ -185,21 +222,20 @@ class Colouring {
     rt_.launch(slots.lanes(), Order{arrays_, slots}, "color-order");
     std::uint64_t rounds = 0;
     for (std::uint64_t waiting = graph_.my_vertices;; ++rounds) {
-      std::array<std::uint64_t, Choose::kLengths> lengths{};
+      std::array<std::uint64_t, kLengths> lengths{};
       if (waiting > 0) {
         const auto& mine = lengths_[rounds % 2];
-        rt_.launch(waiting, Choose{arrays_, waiting_, still_waiting_, mine, lengths_[(rounds + 1) % 2]},
-                   "color-choose");
+        choose(waiting, mine, lengths_[(rounds + 1) % 2]);
         rt_.heap().read(mine, 0, std::span<std::uint64_t>(lengths));
       }
-      waiting = lengths[Choose::kWaiting];
+      waiting = lengths[kWaiting];
       std::swap(waiting_, still_waiting_);
       // Collective: colours reach slots when every PE has looked at its own.
       std::array<std::uint64_t, 1> left{waiting};
       rt_.all_reduce(std::span<std::uint64_t>(left), esker::Reduction::kSum);
-      chosen_last_ = lengths[Choose::kChosen];
+      chosen_last_ = lengths[kChosen];
       if (left[0] == 0) return rounds + 1;
-      superstep.run(lengths[Choose::kChosen], TellColours{arrays_}, "color");
+      superstep.run(lengths[kChosen], TellColours{arrays_}, "color");
     }
   }
 
@@ -220,6 +256,18 @@ class Colouring {
   }
 
  private:
+  void choose(std::uint64_t count, const esker::SymmetricArray<std::uint64_t>& lengths,
+              const esker::SymmetricArray<std::uint64_t>& next_lengths) {
+    const auto launch = [&]<std::uint64_t kRun>(Choose<kRun> kernel) {
+      rt_.launch((count + kRun - 1) / kRun, kernel, "color-choose");
+    };
+    if (rt_.runs_on_device()) {
+      launch(Choose<1>{arrays_, count, waiting_, still_waiting_, lengths, next_lengths});
+    } else {
+      launch(Choose<graph::EdgePieces<std::uint64_t>::kRun>{arrays_, count, waiting_, still_waiting_, lengths,
+                                                            next_lengths});
+    }
+  }
   void write(esker::SymmetricArray<std::uint64_t> array, const std::vector<std::uint64_t>& words) {
     rt_.heap().write(array, 0, std::span<const std::uint64_t>(words));
   }

@@ -20,6 +20,9 @@ struct EdgePiece {
 /// Where an EdgeWalk has all edges, this has those of vertices that lanes have chosen. A prefix sum over
 /// their degrees would divide them evenly; that no lane has more than a few is what matters.
 ///
+/// A lane adds those of one vertex on a GPU, where others' atomics do not keep it waiting, and on a CPU those
+/// of kRun, with room for all made at once: its threads would meet at the length for each.
+///
 /// Encoding. A vertex's edges are in parts of the least length, or of more where they would be many, since
 /// the lane that adds them writes one after the other.
 /// Contract. In one kernel each vertex is added once at most, so there is always room.
@@ -34,6 +37,7 @@ struct EdgePieces {
       return many < least ? least : many < most ? many : most;
     }
   };
+  static constexpr std::uint64_t kRun = 256;
   static constexpr std::uint64_t kFewPieces = 16;
   static constexpr std::uint64_t kMostOnDevice = 32;
 
@@ -50,16 +54,27 @@ struct EdgePieces {
             length};
   }
 
-  /// Adds the edges of a vertex, if it has some, at the list's end; lanes and handlers at once.
-  ESKER_HD void add(std::uint64_t& length, std::uint64_t vertex, const Word& word) const {
+  /// Parts that the edges of a vertex are in.
+  ESKER_HD std::uint64_t count(std::uint64_t vertex) const {
+    const std::uint64_t edges = first[vertex + 1] - first[vertex];
+    return edges == 0 ? 0 : (edges - 1) / length_of.of(edges) + 1;
+  }
+  /// Makes room for so many at the list's end and returns where; lanes and handlers at once.
+  ESKER_HD static std::uint64_t reserve(std::uint64_t& length, std::uint64_t parts) {
+    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(length).fetch_add_relaxed(parts);
+  }
+  /// Writes a vertex's where room was made. Returns what is behind them.
+  ESKER_HD std::uint64_t write(std::uint64_t at, std::uint64_t vertex, const Word& word) const {
     const std::uint64_t begin = first[vertex], end = first[vertex + 1];
-    if (begin == end) return;
     const std::uint64_t most_edges = length_of.of(end - begin);
-    const std::uint64_t count = (end - begin - 1) / most_edges + 1;
-    auto at = reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(length).fetch_add_relaxed(count);
     for (std::uint64_t edge = begin; edge < end; edge += most_edges) {
       pieces[at++] = {edge, end - edge < most_edges ? end : edge + most_edges, word};
     }
+    return at;
+  }
+  /// Adds the edges of a vertex, if it has some.
+  ESKER_HD void add(std::uint64_t& length, std::uint64_t vertex, const Word& word) const {
+    if (const std::uint64_t parts = count(vertex); parts > 0) write(reserve(length, parts), vertex, word);
   }
   ESKER_HD const Piece& operator[](std::uint64_t i) const { return pieces[i]; }
 };

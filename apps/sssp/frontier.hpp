@@ -65,20 +65,35 @@ struct Lists {
   }
 };
 
-/// Fallen vertices: below the threshold they are taken, others held.
+/// Fallen vertices, kRun a lane: below the threshold they are taken, others held.
+template <std::uint64_t kRun>
 struct TakeFallen {
   Lists lists;
+  std::uint64_t count;
   esker::SymmetricArray<std::uint64_t> held;
   double threshold;
   ESKER_HD void operator()(esker::Lane lane) const {
-    const std::uint64_t v = lists.fallen[lane.global_id()];
-    Vertex& vertex = lists.vertices[v];
-    vertex.lists &= ~Vertex::kFallen;
-    if (vertex.distance < threshold) {
-      lists.take(v, vertex.distance);
-    } else if ((vertex.lists & Vertex::kHeld) == 0) {
-      vertex.lists |= Vertex::kHeld;
-      held[lists.next(Lists::kHeld)] = v;
+    const std::uint64_t first = lane.global_id() * kRun;
+    const std::uint64_t end = count - first < kRun ? count : first + kRun;
+    std::uint64_t took = first, parts = 0;  // the list from `first` to `took`: who is taken
+    for (std::uint64_t i = first; i < end; ++i) {
+      const std::uint64_t v = lists.fallen[i];
+      Vertex& vertex = lists.vertices[v];
+      vertex.lists &= ~Vertex::kFallen;
+      if (vertex.distance < threshold) {
+        if (took != i) lists.fallen[took] = v;
+        ++took;
+        parts += lists.taken.count(v);
+      } else if ((vertex.lists & Vertex::kHeld) == 0) {
+        vertex.lists |= Vertex::kHeld;
+        held[lists.next(Lists::kHeld)] = v;
+      }
+    }
+    if (parts == 0) return;
+    std::uint64_t at = Taken::reserve(lists.lengths[Lists::kTaken], parts);
+    for (std::uint64_t i = first; i < took; ++i) {
+      const std::uint64_t v = lists.fallen[i];
+      at = lists.taken.write(at, v, lists.vertices[v].distance);
     }
   }
 };
@@ -156,7 +171,7 @@ class Frontier {
     const std::uint64_t fallen = lengths[Lists::kFallen];
     lengths[Lists::kFallen] = lengths[Lists::kTaken] = 0;
     write_lengths(lengths);
-    rt_.launch(fallen, TakeFallen{lists_, held_, threshold_}, "sssp-take");
+    take_fallen(fallen);
     lengths = read_lengths();
     while (!any(lengths[Lists::kTaken])) {
       const double least = least_held(lengths[Lists::kHeld]);
@@ -183,6 +198,17 @@ class Frontier {
   }
   void write_lengths(const Lengths& lengths) {
     rt_.heap().write(lists_.lengths, 0, std::span<const std::uint64_t>(lengths));
+  }
+
+  void take_fallen(std::uint64_t count) {
+    const auto launch = [&]<std::uint64_t kRun>(TakeFallen<kRun> kernel) {
+      rt_.launch((count + kRun - 1) / kRun, kernel, "sssp-take");
+    };
+    if (rt_.runs_on_device()) {
+      launch(TakeFallen<1>{lists_, count, held_, threshold_});
+    } else {
+      launch(TakeFallen<Taken::kRun>{lists_, count, held_, threshold_});
+    }
   }
 
   bool any(std::uint64_t taken) {

@@ -120,14 +120,31 @@ TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
                                    Length{100000, 100000}}) {
       std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / of_pieces.least);
       const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, of_pieces};
-      alignas(8) std::uint64_t length = 0;
-      std::uint64_t expected = 0;
+      alignas(8) std::uint64_t length = 0, at_once = 0;
+      std::uint64_t expected = 0, parts = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
         if (v % 3 == 1) continue;
         pieces.add(length, v, static_cast<int>(v));
         expected += degrees[v];
+        parts += pieces.count(v);
       }
       ASSERT_LE(length, room.size());
+      // With room for all made at once, the same.
+      std::vector<EdgePieces<int>::Piece> other_room(room.size());
+      const EdgePieces<int> other{
+          {other_room.data(), other_room.size()}, {first.data(), first.size()}, of_pieces};
+      ASSERT_EQ(EdgePieces<int>::reserve(at_once, parts), 0u);
+      std::uint64_t at = 0;
+      for (std::uint64_t v = degrees.size(); v-- > 0;) {
+        if (v % 3 != 1) at = other.write(at, v, static_cast<int>(v));
+      }
+      EXPECT_EQ(at_once, length);
+      EXPECT_EQ(at, length);
+      for (std::uint64_t i = 0; i < length; ++i) {
+        ASSERT_EQ(other[i].edge, pieces[i].edge);
+        ASSERT_EQ(other[i].end, pieces[i].end);
+        ASSERT_EQ(other[i].word, pieces[i].word);
+      }
       std::vector<bool> seen(first.back());
       std::uint64_t edges = 0;
       for (std::uint64_t i = 0; i < length; ++i) {
