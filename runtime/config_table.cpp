@@ -212,7 +212,8 @@ std::vector<Setting> make_settings() {
           "one-node projection: destinations that all loop back to this PE (thesis, section 3.2.3); 0: off"),
 
       count("cpu_threads", "threads", &C::cpu_threads, {0, 4096},
-            "threads of the CPU back end; 0: cores of the host over the PEs on it"),
+            "threads of the CPU back end, and of an application's own work on the host; 0: cores of the host "
+            "over the PEs on it"),
       count("group_lanes", "lanes", &C::group_lanes, {1, kKi}, "lanes of a group, unless a launch says"),
       count("wave_lanes", "lanes", &C::wave_lanes, {1, 64}, "lanes of a wave on the CPU back end"),
       choice("group_execution", &C::group_execution, {"fibers", "threads"},
