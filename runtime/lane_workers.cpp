@@ -40,9 +40,11 @@ void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& functi
     next_.store(0, std::memory_order_relaxed);
     failed_.store(false, std::memory_order_relaxed);
     error_ = nullptr;
-    running_ = static_cast<std::uint32_t>(threads_.size());
-    ++launch_;
-    changed_.notify_all();
+    if (groups > 1) {  // waking costs more than most single groups
+      running_ = static_cast<std::uint32_t>(threads_.size());
+      ++launch_;
+      changed_.notify_all();
+    }
   }
   work(*workers_[0], &between);
   std::unique_lock lock(mutex_);

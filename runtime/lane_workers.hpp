@@ -25,8 +25,8 @@ class LaneWorkers {
 
   /// Runs `function` over groups [0, groups) in chunks and publishes what lanes have sent. `between` runs
   /// on the calling thread after each of its chunks, and while other workers have theirs to end; it says
-  /// whether something has moved. Throws the first exception of a lane; groups that
-  /// have not begun then do not run.
+  /// whether something has moved. A single group is the calling thread's. Throws the first exception of a
+  /// lane; groups that have not begun then do not run.
   void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<bool()>& between,
            const char* name = "kernel");
 
