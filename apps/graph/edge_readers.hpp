@@ -19,9 +19,10 @@ namespace graph {
 
 /// Blocks of items on their way from several threads to one.
 ///
-/// Contract. Each reader calls push() for its blocks and end() once; the taker calls pop() until there is
-/// nothing. Progress. push() waits while kWaiting blocks are not taken, and no longer once stop() was called:
-/// then it says no.
+/// Contract. Each reader calls push() for its blocks, and end() once; the taker calls pop() until there is
+///           nothing.
+/// Progress. push() waits while kWaiting blocks are not taken, but no longer once stop() was called: it says
+///           no then, and the reader ends.
 template <class Item>
 class BlockQueue {
  public:
