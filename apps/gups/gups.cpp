@@ -72,8 +72,8 @@ void send_in_style(styles::Superstep& superstep, const Options& o, const Send& s
     run(styles::Call<std::uint64_t, Fold>{});
 }
 
-/// Takes back the updates [first, end) of every PE on the words that stand here; other threads take back
-/// others. Counts those that found another value than a put had left.
+/// Takes back `updates` of every PE on the words that stand here; other threads take back others. Counts
+/// those that found another value than a put had left.
 std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint64_t> words, std::uint32_t me,
                         std::uint32_t senders, bool projecting, inputs::Range updates) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
