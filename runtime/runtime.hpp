@@ -99,7 +99,7 @@ struct DeviceKernel {
         const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes, scratch_bytes);
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
-        run.lanes = std::min(held - held / 8, needed) * kGroupLanes;
+        run.lanes = std::min(held - held / gpu::kLeftToPasses, needed) * kGroupLanes;
       }
     } else if (context.has_handlers && shape.group_lanes <= 1024) {
       constexpr std::uint32_t kHandlersScratch = sizeof(gpu::PassLists);

@@ -258,15 +258,9 @@ class Colouring {
  private:
   void choose(std::uint64_t count, const esker::SymmetricArray<std::uint64_t>& lengths,
               const esker::SymmetricArray<std::uint64_t>& next_lengths) {
-    const auto launch = [&]<std::uint64_t kRun>(Choose<kRun> kernel) {
-      rt_.launch((count + kRun - 1) / kRun, kernel, "color-choose");
-    };
-    if (rt_.runs_on_device()) {
-      launch(Choose<1>{arrays_, count, waiting_, still_waiting_, lengths, next_lengths});
-    } else {
-      launch(Choose<graph::EdgePieces<std::uint64_t>::kRun>{arrays_, count, waiting_, still_waiting_, lengths,
-                                                            next_lengths});
-    }
+    graph::launch_runs(rt_, count, "color-choose", [&]<std::uint64_t kRun>() {
+      return Choose<kRun>{arrays_, count, waiting_, still_waiting_, lengths, next_lengths};
+    });
   }
   void write(esker::SymmetricArray<std::uint64_t> array, const std::vector<std::uint64_t>& words) {
     rt_.heap().write(array, 0, std::span<const std::uint64_t>(words));

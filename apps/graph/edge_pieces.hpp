@@ -17,11 +17,22 @@ struct EdgePiece {
   Word word;
 };
 
+/// A lane takes one element of a list on a GPU, where others' atomics do not keep it waiting, and a run of
+/// kHostRun on a CPU, with room for what it adds to another list made at once: threads would meet at the
+/// length for each.
+inline constexpr std::uint64_t kHostRun = 256;
+/// Launches over a list of `count` what `kernel.template operator()<Run>()` makes for runs of Run.
+template <class MakeKernel>
+void launch_runs(esker::Runtime& rt, std::uint64_t count, const char* name, const MakeKernel& kernel) {
+  if (rt.runs_on_device()) {
+    rt.launch(count, kernel.template operator()<1>(), name);
+  } else {
+    rt.launch((count + kHostRun - 1) / kHostRun, kernel.template operator()<kHostRun>(), name);
+  }
+}
+
 /// Where an EdgeWalk has all edges, this has those of vertices that lanes have chosen. A prefix sum over
 /// their degrees would divide them evenly; that no lane has more than a few is what matters.
-///
-/// A lane adds those of one vertex on a GPU, where others' atomics do not keep it waiting, and on a CPU those
-/// of kRun, with room for all made at once: its threads would meet at the length for each.
 ///
 /// Encoding. A vertex's edges are in parts of the least length, or of more where they would be many, since
 /// the lane that adds them writes one after the other.
@@ -37,7 +48,6 @@ struct EdgePieces {
       return many < least ? least : many < most ? many : most;
     }
   };
-  static constexpr std::uint64_t kRun = 256;
   static constexpr std::uint64_t kFewPieces = 16;
   static constexpr std::uint64_t kMostOnDevice = 32;
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
 
 #include <esker/esker.hpp>
 
@@ -18,7 +17,7 @@ struct EdgeSplit {
   static constexpr std::uint64_t kDeviceStride = 32;  // a wave, or half of one
   static constexpr std::uint64_t kLeastEdges = 16;   // of a lane, for which it searches its first vertex once
   static constexpr std::uint64_t kMostEdges = 1024;  // on the CPU
-  static constexpr std::uint64_t kHostLanes = 1024;  // for each of its threads, before lanes have more edges
+  static constexpr std::uint64_t kHostLanes = 1024;  // a thread, before lanes have more edges
 
   std::uint64_t edges = 0;
   std::uint64_t stride = 1;
@@ -27,7 +26,7 @@ struct EdgeSplit {
   /// For this PE's launches.
   static EdgeSplit of(const esker::Runtime& rt, std::uint64_t edges) {
     if (rt.runs_on_device()) return {edges, kDeviceStride, kLeastEdges};
-    const std::uint64_t lanes = kHostLanes * std::max(1u, std::thread::hardware_concurrency());
+    const std::uint64_t lanes = kHostLanes * rt.host_threads();
     return {edges, 1, std::clamp(edges / lanes, kLeastEdges, kMostEdges)};
   }
 

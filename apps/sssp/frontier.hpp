@@ -201,14 +201,9 @@ class Frontier {
   }
 
   void take_fallen(std::uint64_t count) {
-    const auto launch = [&]<std::uint64_t kRun>(TakeFallen<kRun> kernel) {
-      rt_.launch((count + kRun - 1) / kRun, kernel, "sssp-take");
-    };
-    if (rt_.runs_on_device()) {
-      launch(TakeFallen<1>{lists_, count, held_, threshold_});
-    } else {
-      launch(TakeFallen<Taken::kRun>{lists_, count, held_, threshold_});
-    }
+    graph::launch_runs(rt_, count, "sssp-take", [&]<std::uint64_t kRun>() {
+      return TakeFallen<kRun>{lists_, count, held_, threshold_};
+    });
   }
 
   bool any(std::uint64_t taken) {

@@ -16,6 +16,10 @@
 
 namespace esker::gpu {
 
+/// Groups of a kernel that says how many lanes they have at most (Body::kMostGroupLanes): a processor holds
+/// so many.
+inline constexpr int kGroupsHeld = 3;
+
 inline std::string text_of(ApiError error) {
   return std::string(ESKER_GPU(GetErrorName)(error)) + ": " + ESKER_GPU(GetErrorString)(error);
 }

@@ -28,7 +28,6 @@ inline constexpr int kMostGroupLanes = [] {
   if constexpr (requires { Body::kMostGroupLanes; }) return static_cast<int>(Body::kMostGroupLanes);
   return 1024;
 }();
-inline constexpr int kGroupsHeld = 3;
 template <class Body>
 __global__ void __launch_bounds__(kMostGroupLanes<Body>, kMostGroupLanes<Body> == 1024 ? 1 : kGroupsHeld)
     run_lanes([[maybe_unused]] const LaunchShape shape,

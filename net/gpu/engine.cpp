@@ -55,7 +55,7 @@ class Engine final : public DeviceEngine {
     Properties properties{};
     require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
     name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
-    pass_groups_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
+    processors_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
     load_plain_pass();
     int least = 0;
     int greatest = 0;
@@ -570,15 +570,15 @@ class Engine final : public DeviceEngine {
         awake_until = std::chrono::steady_clock::now() + kAwake;
       try {
         use_device();
+        if (asked != started || now >= look_at) {
+          look_for_the_end(started);
+          look_at = now + kBetweenQueries;
+        }
         if (asked != started) {
           start_pass(asked);
           started = asked;
           // A barrier asks for one after the other.
           awake_until = std::chrono::steady_clock::now() + kAwake;
-        }
-        if (now >= look_at) {
-          look_for_the_end(started);
-          look_at = now + kBetweenQueries;
         }
       } catch (const Error& error) {
         const std::lock_guard lock(starter_mutex_);
@@ -589,13 +589,18 @@ class Engine final : public DeviceEngine {
     }
   }
   void start_pass(std::uint64_t number) {
+    // A group a processor; beside a kernel as many as find room there. Others would begin when these have
+    // ended, and until then nobody would look at their mailboxes (decision 0023).
+    const bool beside_kernel = launches_.load(std::memory_order_acquire) != launches_ended_;
+    const std::uint32_t groups =
+        beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kLeftToPasses) : processors_;
     // Each applies what is not for a handler, and what is for one of them.
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {
-      error = start_plain_pass(share(), number, pass_groups_, pass_stream_);
+      error = start_plain_pass(share(), number, groups, pass_stream_);
     } else {
       const KnownHandler& next = handlers_[handler_];
-      error = next.code.start_pass(next.index, share(), number, pass_groups_, pass_stream_);
+      error = next.code.start_pass(next.index, share(), number, groups, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
   }
@@ -661,9 +666,9 @@ class Engine final : public DeviceEngine {
   std::string name_;
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;
-  Stream pass_stream_ = nullptr;   // first in line for room on the device
-  std::uint32_t pass_groups_ = 1;  // one a processor
-  std::uint32_t peers_ = 0;        // links but the one to itself
+  Stream pass_stream_ = nullptr;  // first in line for room on the device
+  std::uint32_t processors_ = 1;
+  std::uint32_t peers_ = 0;  // links but the one to itself
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   std::byte* heap_base_ = nullptr;

@@ -28,6 +28,8 @@ ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t w
 
 namespace gpu {
 
+inline constexpr std::uint32_t kTakeTries = 4;
+
 /// One message a lane out of the handlers' queue.
 struct HandlerMessage {
   std::uint32_t command;
@@ -35,7 +37,8 @@ struct HandlerMessage {
   std::uint64_t words[kMaxMessageWords];
 };
 
-/// Takes up to one message a lane from a shard. Collective over the crew; waits for nobody. Returns how many.
+/// Takes up to one message a lane from a shard. Collective over the crew; waits for nobody. Returns how many:
+/// none, too, where others have been before it a few times.
 template <class Crew>
 ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, std::uint32_t shard,
                                                             Crew crew, Position mine,
@@ -44,14 +47,18 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
   if (!share.has_handlers()) return 0;
   HandlerQueue queue = share.handler_queue(shard);
   const bool leads = mine.index + 1 == mine.total;
-  const std::uint64_t head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
-  const bool full = queue.was_full(head + mine.index);
-  const Position place = crew.position_among(full);
-  const bool in_batch = full && place.index == mine.index;  // no gap below
-  std::uint32_t batch = crew.position_among(in_batch).total;
-  if (batch == 0) return 0;
-  if (leads && !queue.try_take(head, batch)) batch = 0;
-  batch = crew.of_leader(batch);
+  std::uint64_t head = 0;
+  std::uint32_t batch = 0;
+  for (std::uint32_t tries = 0; tries < kTakeTries && batch == 0; ++tries) {
+    head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
+    const bool full = queue.was_full(head + mine.index);
+    const Position place = crew.position_among(full);
+    const bool in_batch = full && place.index == mine.index;  // no gap below
+    batch = crew.position_among(in_batch).total;
+    if (batch == 0) return 0;
+    if (leads && !queue.try_take(head, batch)) batch = 0;
+    batch = crew.of_leader(batch);
+  }
   if (mine.index < batch) {
     const std::uint64_t ticket = head + mine.index;
     const auto& header = queue.header(ticket);

@@ -29,7 +29,7 @@ std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std
 template <class Handlers>
 struct Pass {
   static constexpr std::uint32_t kGroupLanes = kPassLanes, kMostGroupLanes = kGroupLanes;
-  static constexpr std::uint32_t kRounds = 32;
+  static constexpr std::uint32_t kRounds = 8;
   static constexpr std::uint32_t kBatches = 16;  // of a wave's width, of what handlers have sent, in a round
   const DeviceShare* share_at;
   std::uint64_t number;

@@ -28,7 +28,8 @@ static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 // Granules share locks by number. Some 30 thousand are held at a time, and a message whose lock another
 // granule holds costs as much as one that really meets another.
 inline constexpr std::uint32_t kGranuleLocks = 1u << 20;
-inline constexpr std::uint32_t kPassLanes = 256;  // of a pass's group
+inline constexpr std::uint32_t kPassLanes = 256;   // of a pass's group
+inline constexpr std::uint32_t kLeftToPasses = 8;  // of a GPU that a launch could fill, one part in so many
 
 /// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
 /// fill.
