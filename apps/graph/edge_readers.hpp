@@ -104,7 +104,7 @@ void for_each_block(const EdgeSource& source, inputs::Part part, std::uint32_t t
     readers.emplace_back([&, t] {
       std::exception_ptr failure;
       try {
-        read({part.index * threads + t, part.count * threads}, [&](std::vector<Item>& block) {
+        read(inputs::nested(part, {t, threads}), [&](std::vector<Item>& block) {
           if (!blocks.push(std::move(block))) throw Stopped{};
         });
       } catch (const Stopped&) {

@@ -56,9 +56,8 @@ EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
   const std::uint32_t readers = divides ? least_host_threads(rt) : 1;
   std::vector<inputs::EdgeCount> counts(readers);
   harness::run_team(readers, [&](std::uint32_t t) {
-    counts[t] =
-        file->for_each_edge({std::uint64_t{rt.pe()} * readers + t, std::uint64_t{rt.n_pes()} * readers},
-                            [](const inputs::Edge& /*edge*/) {});
+    counts[t] = file->for_each_edge(inputs::nested({rt.pe(), rt.n_pes()}, {t, readers}),
+                                    [](const inputs::Edge& /*edge*/) {});
   });
   std::array<std::uint64_t, 2> sums{};
   std::array<std::uint64_t, 1> most{};
@@ -74,7 +73,7 @@ EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
           divides};
 }
 
-EdgeSource opened(esker::Runtime& rt, const Options& o, std::uint64_t seed) {
+EdgeSource opened(esker::Runtime& rt, const SourceOptions& o, std::uint64_t seed) {
   const auto scale = static_cast<unsigned>(o.scale);
   if (o.graph == "kronecker") return generated(inputs::Kronecker(scale, o.degree, seed));
   if (o.graph == "uniform") return generated(inputs::UniformRandom(scale, o.degree, seed));
@@ -85,24 +84,27 @@ EdgeSource opened(esker::Runtime& rt, const Options& o, std::uint64_t seed) {
 
 }  // namespace
 
-void Options::add_to(esker::CommandLine& line, bool directions) {
+void SourceOptions::add_to(esker::CommandLine& line) {
   line.add("graph", &graph,
            "kronecker, uniform, bubbles, cage, or a file: .mtx, .el, .wel, .sg, text also .gz")
       .add("scale", &scale, "a generated graph has about 2^scale vertices; 0: as --size says")
-      .add("degree", &degree, "edges a vertex that kronecker and uniform draw")
-      .add("partition", &partition, "which PE owns which vertex", {"block", "hash", "metis"});
-  if (directions) line.add("undirected", &undirected, "every edge in both directions");
+      .add("degree", &degree, "edges a vertex that kronecker and uniform draw");
 }
-
-void Options::choose_scale(const std::string& size) {
+void SourceOptions::choose_scale(const std::string& size) {
   if (scale == 0) scale = size == "small" ? 14 : size == "medium" ? 18 : 24;
   if (scale > 40) throw esker::UsageError("--scale is at most 40");
+}
+
+void Options::add_to(esker::CommandLine& line, bool directions) {
+  SourceOptions::add_to(line);
+  line.add("partition", &partition, "which PE owns which vertex", {"block", "hash", "metis"});
+  if (directions) line.add("undirected", &undirected, "every edge in both directions");
 }
 
 EdgeSource::EdgeSource(std::uint64_t vertices, Stream stream, bool divides)
     : vertices_{vertices}, stream_{std::move(stream)}, divides_{divides} {}
 
-EdgeSource::EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed)
+EdgeSource::EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed)
     : EdgeSource{opened(rt, options, seed)} {}
 
 std::uint32_t EdgeSource::readers(esker::Runtime& rt) const { return divides_ ? least_host_threads(rt) : 1; }

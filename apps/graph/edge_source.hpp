@@ -13,18 +13,24 @@
 
 namespace graph {
 
-/// Options that the applications on graphs share.
-struct Options {
+/// Options that say which edges.
+struct SourceOptions {
   std::string graph = "kronecker";
   std::uint64_t scale = 0;  // 0: as --size says
   std::uint64_t degree = 16;
+
+  void add_to(esker::CommandLine& line);
+  /// After the parse.
+  void choose_scale(const std::string& size);
+};
+
+/// And those that the applications on distributed graphs share.
+struct Options : SourceOptions {
   std::string partition = "block";
   bool undirected = true;
 
   /// `directions` are given where the application has a choice.
   void add_to(esker::CommandLine& line, bool directions);
-  /// After the parse.
-  void choose_scale(const std::string& size);
 };
 
 /// A stream of edges in parts, the same at each call and on each PE; nothing is held.
@@ -40,7 +46,7 @@ class EdgeSource {
 
   /// Collective: of a file, each PE reads its part once, to count and to check it.
   /// Throws esker::Error{kConfiguration} for a generator's or a file's reasons.
-  EdgeSource(esker::Runtime& rt, const Options& options, std::uint64_t seed);
+  EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed);
 
   std::uint64_t vertices() const { return vertices_; }
   /// Collective. Threads on each PE that read sooner than one: one where it does not divide.

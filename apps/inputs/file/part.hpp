@@ -11,6 +11,11 @@ struct Part {
   std::uint64_t count = 1;
 };
 
+/// A part of a part: all parts of all of them are parts of the whole, each once.
+constexpr Part nested(Part part, Part inner) {
+  return {part.index * inner.count + inner.index, part.count * inner.count};
+}
+
 /// Half open: [begin, end).
 struct Range {
   std::uint64_t begin;
