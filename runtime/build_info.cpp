@@ -1,7 +1,9 @@
-// What this library was built as; the ESKER_BUILT_* definitions come from runtime/CMakeLists.txt.
+// What this library was built as: ESKER_BUILT_COMMIT is written in each build, runtime/CMakeLists.txt has the
+// other definitions.
 #include <esker/runtime/build_info.hpp>
 
 #include <algorithm>
+#include <built_commit.hpp>
 
 #include <esker/net/device_engine.hpp>
 
