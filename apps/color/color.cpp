@@ -335,7 +335,7 @@ int run(int argc, char** argv) {
   o.add_to(line);
   o.graph.add_to(line, false);
   esker::Config config = line.parse(argc, argv);
-  o.graph.choose_scale(o.size);
+  o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
@@ -349,7 +349,7 @@ int run(int argc, char** argv) {
   auto measured = harness::measure(
       rt, superstep, o, [&] { colouring.prepare(); }, [&] { rounds = colouring.run(superstep); },
       [&] {
-        const graph::SerialGraph whole = graph::load_serially(source, true);
+        const graph::SerialGraph whole = graph::load_serially(source, true, rt.host_threads());
         const harness::Stopwatch stopwatch;
         const auto expected = greedy(whole, by_priority(whole.vertices(), o.seed));
         more["serial_seconds"] = stopwatch.seconds();

@@ -20,8 +20,8 @@ struct SourceOptions {
   std::uint64_t degree = 16;
 
   void add_to(esker::CommandLine& line);
-  /// After the parse.
-  void choose_scale(const std::string& size);
+  /// After the parse: the scale that --size stands for, if none is given. Throws esker::UsageError.
+  void complete(const std::string& size);
 };
 
 /// And those that the applications on distributed graphs share.

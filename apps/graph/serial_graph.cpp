@@ -2,6 +2,7 @@
 #include "serial_graph.hpp"
 
 #include <algorithm>
+#include <boost/sort/block_indirect_sort/block_indirect_sort.hpp>
 #include <tuple>
 
 namespace graph {
@@ -27,15 +28,16 @@ SerialGraph from_sorted(const std::vector<Triple>& triples, std::uint64_t vertic
   return graph;
 }
 
-void sort(std::vector<Triple>& triples) {
-  std::sort(triples.begin(), triples.end(), [](const Triple& a, const Triple& b) {
+void sort(std::vector<Triple>& triples, std::uint32_t threads) {
+  const auto before = [](const Triple& a, const Triple& b) {
     return std::tie(a.from, a.to, a.weight) < std::tie(b.from, b.to, b.weight);
-  });
+  };
+  boost::sort::block_indirect_sort(triples.begin(), triples.end(), before, threads);
 }
 
 }  // namespace
 
-SerialGraph load_serially(const EdgeSource& source, bool undirected) {
+SerialGraph load_serially(const EdgeSource& source, bool undirected, std::uint32_t threads) {
   if (source.vertices() > std::uint64_t{1} << 32) {
     throw esker::Error(esker::Error::Kind::kConfiguration,
                        "a graph of more than 2^32 vertices cannot be verified: --verify off");
@@ -48,20 +50,20 @@ SerialGraph load_serially(const EdgeSource& source, bool undirected) {
     triples.push_back({from, to, edge.weight});
     if (undirected) triples.push_back({to, from, edge.weight});
   });
-  sort(triples);
+  sort(triples, threads);
   const auto same_ends = [](const Triple& a, const Triple& b) { return a.from == b.from && a.to == b.to; };
   triples.erase(std::unique(triples.begin(), triples.end(), same_ends), triples.end());
   return from_sorted(triples, source.vertices());
 }
 
-SerialGraph reversed(const SerialGraph& graph) {
+SerialGraph reversed(const SerialGraph& graph, std::uint32_t threads) {
   std::vector<Triple> triples;
   triples.reserve(graph.to.size());
   for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
     for (std::uint64_t e = graph.first[v]; e < graph.first[v + 1]; ++e)
       triples.push_back({graph.to[e], static_cast<std::uint32_t>(v), graph.weight[e]});
   }
-  sort(triples);
+  sort(triples, threads);
   return from_sorted(triples, graph.vertices());
 }
 

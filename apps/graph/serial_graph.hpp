@@ -23,8 +23,9 @@ struct SerialGraph {
   }
 };
 
-SerialGraph load_serially(const EdgeSource& source, bool undirected);
+/// `threads` sort the edges.
+SerialGraph load_serially(const EdgeSource& source, bool undirected, std::uint32_t threads = 1);
 /// The same edges the other way round.
-SerialGraph reversed(const SerialGraph& graph);
+SerialGraph reversed(const SerialGraph& graph, std::uint32_t threads = 1);
 
 }  // namespace graph

@@ -154,7 +154,7 @@ int run(int argc, char** argv) {
            {"lists", "edges"})
       .add("election", &o.election, "how lanes share a package", styles::elections());
   esker::Config config = line.parse(argc, argv);
-  o.graph.choose_scale(o.size);
+  o.graph.complete(o.size);
   styles::require_election(o.chosen_style(), o.election);
   styles::configure(config, o.chosen_style());
 

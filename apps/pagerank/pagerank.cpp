@@ -324,7 +324,7 @@ int run(int argc, char** argv) {
       .add("tolerance", &o.tolerance, "stop when the ranks together change by no more; 0: go on");
   esker::Config config = line.parse(argc, argv);
   if (o.iterations == 0) harness::usage("--iterations is at least 1");
-  o.graph.choose_scale(o.size);
+  o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
@@ -338,8 +338,8 @@ int run(int argc, char** argv) {
   auto measured = harness::measure(
       rt, superstep, o, [&] { pagerank.prepare(); }, [&] { iterations = pagerank.run(superstep, o); },
       [&] {
-        const graph::SerialGraph out = graph::load_serially(source, o.graph.undirected);
-        const graph::SerialGraph in = graph::reversed(out);
+        const graph::SerialGraph out = graph::load_serially(source, o.graph.undirected, rt.host_threads());
+        const graph::SerialGraph in = graph::reversed(out, rt.host_threads());
         const harness::Stopwatch stopwatch;
         const std::vector<double> expected = serial_ranks(out, in, iterations);
         more["serial_seconds"] = stopwatch.seconds();

@@ -254,7 +254,7 @@ int run(int argc, char** argv) {
       .add("delta", &o.delta, "relax vertices nearer than a threshold that rises so much at a time; 0: all");
   esker::Config config = line.parse(argc, argv);
   if (!(o.delta >= 0)) harness::usage("--delta is not negative");
-  o.graph.choose_scale(o.size);
+  o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
@@ -272,7 +272,7 @@ int run(int argc, char** argv) {
       rt, superstep, o, [&] { paths.prepare(graph.place_of(source)); },
       [&] { rounds = paths.run(superstep); },
       [&] {
-        const graph::SerialGraph whole = graph::load_serially(edges, o.graph.undirected);
+        const graph::SerialGraph whole = graph::load_serially(edges, o.graph.undirected, rt.host_threads());
         const harness::Stopwatch stopwatch;
         const std::vector<double> expected = dijkstra(whole, source);
         more["serial_seconds"] = stopwatch.seconds();

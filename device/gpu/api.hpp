@@ -17,7 +17,7 @@
 namespace esker::gpu {
 
 /// Groups of a kernel that says how many lanes they have at most (Body::kMostGroupLanes): a processor holds
-/// so many.
+/// so many at least.
 inline constexpr int kGroupsHeld = 3;
 
 inline std::string text_of(ApiError error) {
