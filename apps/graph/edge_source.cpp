@@ -14,7 +14,6 @@
 #include "../inputs/graph/bubble_mesh.hpp"
 #include "../inputs/graph/cage.hpp"
 #include "../inputs/graph/graph_file.hpp"
-#include "../inputs/graph/random_graphs.hpp"
 
 namespace graph {
 namespace {
@@ -90,10 +89,13 @@ void SourceOptions::add_to(esker::CommandLine& line) {
       .add("scale", &scale, "a generated graph has about 2^scale vertices; 0: as --size says")
       .add("degree", &degree, "edges a vertex that kronecker and uniform draw");
 }
+
 void SourceOptions::complete(const std::string& size) {
   if (scale == 0) scale = size == "small" ? 14 : size == "medium" ? 18 : 24;
-  if (scale > 40) throw esker::UsageError("--scale is at most 40");
-  if (degree == 0 || degree > std::uint64_t{1} << 20) throw esker::UsageError("--degree is 1 to 2^20");
+  if (scale > inputs::kMaxScale)
+    throw esker::UsageError("--scale is at most " + std::to_string(inputs::kMaxScale));
+  if (degree == 0 || degree > inputs::kMaxDegree)
+    throw esker::UsageError("--degree is 1 to " + std::to_string(inputs::kMaxDegree));
 }
 
 void Options::add_to(esker::CommandLine& line, bool directions) {

@@ -10,6 +10,7 @@
 
 #include "../inputs/file/part.hpp"
 #include "../inputs/graph/edge.hpp"
+#include "../inputs/graph/random_graphs.hpp"
 
 namespace graph {
 
@@ -17,7 +18,7 @@ namespace graph {
 struct SourceOptions {
   std::string graph = "kronecker";
   std::uint64_t scale = 0;  // 0: as --size says
-  std::uint64_t degree = 16;
+  std::uint64_t degree = inputs::kGapDegree;
 
   void add_to(esker::CommandLine& line);
   /// After the parse: the scale that --size stands for, if none is given. Throws esker::UsageError.

@@ -7,9 +7,6 @@
 namespace inputs {
 namespace {
 
-constexpr unsigned kMaxScale = 40;
-constexpr std::uint64_t kMaxDegree = 1 << 20;
-
 // Words of an edge's stream.
 constexpr std::uint64_t kWeightWord = 1;
 constexpr std::uint64_t kFirstWord = 2;

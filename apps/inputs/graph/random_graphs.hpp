@@ -12,6 +12,9 @@ namespace inputs {
 
 /// What GAP and Graph500 take: edges a vertex.
 constexpr std::uint64_t kGapDegree = 16;
+// What is legal.
+constexpr unsigned kMaxScale = 40;
+constexpr std::uint64_t kMaxDegree = 1 << 20;
 
 /// Edges that are drawn with repetition, loops and duplicates included: edge i depends on the seed and i
 /// alone. Each is directed; GAP's undirected graphs add the other direction. Weights are uniform integers,

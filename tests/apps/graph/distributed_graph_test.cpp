@@ -330,5 +330,21 @@ TEST(EdgeSource, RefusesAFileThatIsNotThere) {
   }
 }
 
+// So many edges that threads do share the sort, and so many threads that they take its way for many.
+TEST(SerialGraph, IsTheSameHoweverManyThreadsSort) {
+  const EdgeSource source = awkward(5000, 600'000, 11);
+  const SerialGraph one = load_serially(source, true);
+  const SerialGraph one_reversed = reversed(one);
+  for (const std::uint32_t threads : {2u, 8u}) {
+    const SerialGraph many = load_serially(source, true, threads);
+    EXPECT_EQ(many.first, one.first);
+    EXPECT_EQ(many.to, one.to);
+    EXPECT_EQ(many.weight, one.weight);
+    const SerialGraph many_reversed = reversed(one, threads);
+    EXPECT_EQ(many_reversed.to, one_reversed.to);
+    EXPECT_EQ(many_reversed.weight, one_reversed.weight);
+  }
+}
+
 }  // namespace
 }  // namespace graph::testing
