@@ -36,9 +36,6 @@ class HandlerContext {
   /// Everything in one granule of the heap is handled one message at a time.
   static constexpr std::uint64_t kGranuleBytes = 4096;
 
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{&outbox} {}
-
   ESKER_HD std::uint32_t pe() const { return pe_; }
   ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
   /// The PE whose message is being handled.
@@ -55,6 +52,8 @@ class HandlerContext {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
     post_words(command, Words, words);
   }
+  /// For the applier: what this lane's handlers have sent counts from now on.
+  ESKER_HD void count();
 
  private:
   ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
@@ -64,10 +63,14 @@ class HandlerContext {
   std::uint32_t n_pes_;
   std::uint32_t source_ = 0;
   std::uint16_t handler_ = 0;
-  const gpu::DeviceShare* share_ = nullptr;
-  [[maybe_unused]] NodeBuffers* outbox_ = nullptr;  // the host pass has it: both agree on the size
+  const gpu::DeviceShare* share_ = nullptr;  // where the host pass has its outbox: both agree on the size
+  std::uint32_t sent_ = 0;                   // messages that this lane's handlers have sent
+  std::uint32_t local_ = 0;                  // of them, those that were applied here at once
 };
 #else
+  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
+      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{&outbox} {}
+
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     ++sent_;
@@ -93,13 +96,14 @@ class HandlerContext {
 // What a handler's class may say beside how it is called: see Runtime::register_handler().
 namespace detail {
 
-/// Bytes that it owns while it runs, those of its target among them.
+/// Bytes that it owns while it runs, those of its target among them; 0: nothing.
 template <class Function>
 inline constexpr std::uint64_t kGranuleOf = [] {
   if constexpr (requires { Function::kGranuleBytes; }) {
     constexpr std::uint64_t kBytes = Function::kGranuleBytes;
-    static_assert(kBytes >= 8 && kBytes <= HandlerContext::kGranuleBytes && (kBytes & (kBytes - 1)) == 0,
-                  "a handler's kGranuleBytes is a power of two from 8 to 4096");
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kGranuleBytes &&
+                                  (kBytes & (kBytes - 1)) == 0),
+                  "a handler's kGranuleBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
     return HandlerContext::kGranuleBytes;

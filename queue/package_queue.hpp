@@ -96,6 +96,14 @@ class BasicPackageQueue {
     return header(ticket).turn.load_relaxed() == 2 * round(ticket) &&
            header(ticket).turn.load_acquire() == 2 * round(ticket);  // [reuse]
   }
+  /// The next ticket, if its slot is empty: for who must not wait with one that it holds.
+  ESKER_HD bool try_reserve(std::uint64_t& ticket) {
+    ticket = tail_->load_relaxed();
+    while (was_empty(ticket)) {  // and stays so, unless another takes the ticket
+      if (tail_->compare_exchange_relaxed(ticket, ticket + 1)) return true;
+    }
+    return false;
+  }
   /// Row `r` of the payload of a package with `words` rows.
   ESKER_HD std::uint64_t* row(std::uint64_t ticket, std::uint32_t words, std::uint32_t r) const {
     return reinterpret_cast<std::uint64_t*>(slot(ticket) + kLineBytes) +

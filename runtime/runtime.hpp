@@ -219,7 +219,8 @@ class Runtime {
   ///
   /// While it runs it owns the 4096 bytes, aligned to as many, that its target lies in. A class may say more:
   /// - `static constexpr std::uint64_t kGranuleBytes`, a power of two from 8 to 4096: it owns no more than
-  ///   that, so that on a GPU more of its calls run side by side.
+  ///   that, so that on a GPU more of its calls run side by side. 0: it owns nothing, and calls for one
+  ///   target may run side by side; it reads and changes what others change by atomics alone.
   /// - `bool is_needless(const Target&, const Arguments&) const`: the call would change nothing and send
   ///   nothing, now or later. Asked whoever owns the target, so that what is too late for a busy target need
   ///   not wait for it: it looks at words that change by relaxed atomics. Such a message counts as applied.
@@ -233,8 +234,8 @@ class Runtime {
     static_assert(
         !requires { &Function::is_needless; } || detail::SaysWhatIsNeedless<Function, Target, Arguments>,
         "a handler's is_needless takes (const Target&, const Arguments&), is const and returns bool");
-    static_assert(sizeof(Target) <= detail::kGranuleOf<Function> ||
-                      detail::kGranuleOf<Function> == HandlerContext::kGranuleBytes,
+    constexpr std::uint64_t kOwned = detail::kGranuleOf<Function>;
+    static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kGranuleBytes,
                   "a handler owns its target: its kGranuleBytes is no less than the target's size");
     const gpu::HandlerOnDevice* device = nullptr;
 #if defined(ESKER_DEVICE_COMPILER)

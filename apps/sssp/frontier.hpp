@@ -20,7 +20,7 @@ namespace sssp {
 
 inline constexpr double kFar = std::numeric_limits<double>::infinity();
 
-/// A vertex of this PE. A handler's target: what is here belongs to whoever holds the granule.
+/// A vertex of this PE, a handler's target.
 struct Vertex {
   static constexpr std::uint64_t kFallen = 1;  // in the list of those whose distance has fallen
   static constexpr std::uint64_t kHeld = 2;    // in the list of those that wait for a higher threshold
@@ -31,8 +31,23 @@ struct Vertex {
   ESKER_HD double distance_now() const {
     return reinterpret_cast<const esker::DeviceAtomic<double>&>(distance).load_relaxed();
   }
-  ESKER_HD void set_distance(double lower) {
-    reinterpret_cast<esker::DeviceAtomic<double>&>(distance).store_relaxed(lower);
+  /// Whether it was above `candidate`, which it becomes then.
+  ESKER_HD bool lower_to(double candidate) {
+    double seen = distance_now();
+    while (candidate < seen) {
+      if (reinterpret_cast<esker::DeviceAtomic<double>&>(distance).compare_exchange_relaxed(seen, candidate))
+        return true;
+    }
+    return false;
+  }
+  /// Whether it was in no list of those that have fallen, and is in one from now on.
+  ESKER_HD bool fall() {
+    auto& word = reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lists);
+    std::uint64_t seen = word.load_relaxed();
+    while ((seen & kFallen) == 0) {
+      if (word.compare_exchange_relaxed(seen, seen | kFallen)) return true;
+    }
+    return false;
   }
 };
 
@@ -55,13 +70,10 @@ struct Lists {
   ESKER_HD void take(std::uint64_t vertex, double distance) const {
     taken.add(lengths[kTaken], vertex, distance);
   }
-  /// The vertex's distance becomes `candidate` if that is less. One lane or handler a vertex.
+  /// The vertex's distance becomes `candidate` if that is less. Any lanes and handlers at once.
   ESKER_HD void lower(Vertex& vertex, double candidate) const {
-    if (!(candidate < vertex.distance)) return;
-    vertex.set_distance(candidate);
-    if ((vertex.lists & Vertex::kFallen) != 0) return;
-    vertex.lists |= Vertex::kFallen;
-    fallen[next(kFallen)] = static_cast<std::uint64_t>(&vertex - vertices.data());
+    if (vertex.lower_to(candidate) && vertex.fall())
+      fallen[next(kFallen)] = static_cast<std::uint64_t>(&vertex - vertices.data());
   }
 };
 

@@ -151,11 +151,14 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t&
   const std::uint32_t all = device_attribute(kProcessorScratch);
   if (all < 2 * guest) return false;
   const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
-  const std::uint32_t groups = fit < all / guest - 1 ? fit : all / guest - 1;
+  std::uint32_t groups = fit < all / guest - 1 ? fit : all / guest - 1;
   const std::uint64_t processors = device_attribute(kProcessors);
   if (groups == 0) return shape.groups() <= processors - processors / 8;
   if (shape.groups() <= groups * processors) return true;
-  scratch_bytes = scratch_left_of<Body>((all - guest) / groups);
+  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
+  const auto give = [&] { scratch_bytes = scratch_left_of<Body>((all - guest) / groups); };
+  // In whole KiB it may be so little that one more finds room.
+  for (give(); groups > 1 && (groups + 1) * (declared + scratch_bytes) <= all; give()) --groups;
   return scratch_bytes == 0 || allow_scratch<Body>(scratch_bytes);  // 0: what it declares keeps more out
 }
 

@@ -252,6 +252,14 @@ ESKER_HD void call_handler_for_list(const DeviceShare& share, const OneHandler<C
   }
 }
 
+/// Whether a message's target may be there. Tells if not.
+template <class Call>
+ESKER_HD bool has_target(const DeviceShare& share, const Messages& m, std::uint32_t i) {
+  const std::uint64_t offset = m.offset(i);
+  return m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) ||
+         m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source);
+}
+
 /// Calls the handler for each message. Collective over a crew of a pass. Each is a lane's, while its granule
 /// is free. Those of granules that are not become lists, each of them a lane's, which takes a granule once:
 /// where all go to few, waves would spend their time on taking turns.
@@ -267,15 +275,13 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
       lists.heads[list].store_relaxed(GranuleLists::kEnd);
     crew.sync();
     for (std::uint32_t i = mine.index; i < count; i += mine.total) {
+      if (!has_target<Call>(share, m, first + i)) continue;
       const std::uint64_t offset = m.offset(first + i);
-      if (!m.is_inside(share.heap, offset, Call::kTargetBytes, Call::kTargetAlignment) &&
-          !m.may_be_inside(share, offset, Call::kTargetBytes, Call::kTargetAlignment, m.source))
-        continue;
       const ArrivedMessage<Call> message(share, m, first + i);
       if (handler.call.is_needless(message.target, message.arguments)) continue;
       DeviceAtomic<std::uint32_t>& lock = granule_lock<Call>(share, offset);
       std::uint32_t free = 0;
-      if (lock.load_relaxed() == 0 && lock.compare_exchange_acquire(free, 1)) {
+      if (lock.compare_exchange_acquire(free, 1)) {  // mostly: a look before it would cost as much again
         handler.call(context, message.target, message.arguments);
         lock.store_release(0);
       } else {
@@ -288,6 +294,22 @@ ESKER_HD void call_handler(const DeviceShare& share, const OneHandler<Call>& han
       call_handler_for_list(share, handler, m, first, lists, list, context);
     crew.sync();
   }
+  context.count();
+}
+
+/// The same of a handler that owns nothing.
+template <class Call, class Crew>
+requires(Call::kGranuleBytes == 0) ESKER_HD
+    void call_handler(const DeviceShare& share, const OneHandler<Call>& handler, const Messages& m,
+                      const Crew& /*crew*/, const Position& mine) {
+  HandlerContext context(share, m.source, m.command.handler);
+  for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
+    if (!has_target<Call>(share, m, i)) continue;
+    const ArrivedMessage<Call> message(share, m, i);
+    if (!handler.call.is_needless(message.target, message.arguments))
+      handler.call(context, message.target, message.arguments);
+  }
+  context.count();
 }
 
 /// Applies all messages of a built-in operation. Collective over a crew, of which this lane is `mine`.

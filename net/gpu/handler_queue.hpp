@@ -1,5 +1,8 @@
-// What handlers send on the device: queues of single messages, which lanes that have just sent, and
-// passes, send on.
+// What handlers send on the device goes into the open packages of their pass's group, or, where these have no
+// room, into queues of single messages, which lanes that have just sent, and passes, send on.
+//
+// Nothing here may need lanes to come together: handlers run wherever their granules have let their lanes get
+// to, while the rest of the wave may wait for all (docs/decisions/0025).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +24,21 @@ ESKER_HD inline HandlerContext::HandlerContext(const gpu::DeviceShare& share, st
 
 ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
                                                 const std::uint64_t* words) {
-  // Counted first: who takes it may count it as sent.
-  gpu::counter(share_->totals->by_handlers).fetch_add_relaxed(1);
-  gpu::queue_message(*share_, command.word(), width, words, 1);
+  const gpu::DeviceShare& share = *share_;
+  ++sent_;
+  std::uint32_t bin = share.bin(words[0] >> kOffsetBits);
+  if (bin == gpu::kSelf && command.operation != Operation::kActiveMessage) {
+    gpu::apply_own(share, command, words);
+    ++local_;
+    return;
+  }
+  bin = bin == gpu::kSelf ? share.self_link : bin == gpu::kNetwork ? share.links : bin;
+  if (!gpu::PassOutbox::try_post(bin, command, width, words))
+    gpu::queue_message(share, command.word(), width, words, 1);
+}
+
+ESKER_HD inline void HandlerContext::count() {
+  if (sent_ > 0) gpu::PassOutbox::count_of_handlers(sent_, local_);
 }
 
 namespace gpu {

@@ -16,6 +16,8 @@ inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has 
 
 // Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
 inline constexpr std::uint32_t kSmallPool = 1024;
+// Of a pass, which kernels of groups leave room for (gpu::try_leave_room).
+inline constexpr std::uint32_t kPassPool = 1536;
 // Where Esker does: as many as the launch lends, which says so to begin().
 inline constexpr std::uint32_t kLentPool = 0;
 
@@ -29,11 +31,12 @@ ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
 inline constexpr std::uint32_t kLooksOfPass = 64;
 
-/// Puts a message of a handler, whose word r is words[r * stride], where it waits to be sent on. If there is
-/// no room the job ends, since a handler must not wait.
+/// Puts a message of a handler, whose word r is words[r * stride], where it waits to be sent on: in this
+/// wave's shard, or so many behind it. If there is no room the job ends, since a handler must not wait.
 ESKER_HD inline void queue_message(const DeviceShare& share, std::uint32_t command, std::uint32_t width,
-                                   const std::uint64_t* words, std::uint32_t stride) {
-  HandlerQueue queue = share.handler_queue(handler_shard_here());
+                                   const std::uint64_t* words, std::uint32_t stride,
+                                   std::uint32_t shards_on = 0) {
+  HandlerQueue queue = share.handler_queue((handler_shard_here() + shards_on) % kHandlerShards);
   const std::uint64_t ticket = queue.reserve();
   if (!queue.was_empty(ticket)) {
     return tell(share, {Trouble::kHandlersOutrun, share.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
@@ -49,7 +52,8 @@ struct OutboxState {
   /// from the last to the first.
   struct Block {
     std::uint32_t command;
-    std::uint32_t width;
+    std::uint16_t width;
+    std::uint16_t bin;
     std::uint32_t columns;
     std::uint32_t first;                // column that was given to a message; above 0 if it was closed early
     GroupAtomic<std::uint32_t> done;    // columns written or given up; all of them: complete
@@ -58,12 +62,14 @@ struct OutboxState {
   GroupAtomic<std::uint32_t> bins[kMaxBins];  // opening:10 | block:6 | columns left, above kFull:16
   GroupAtomic<std::uint32_t> free;            // a bit a block
   GroupAtomic<std::uint32_t> leavers;
-  std::uint32_t block_words;  // of the pool
+  GroupAtomic<std::uint32_t> owed;  // a bit a block: of a pass, to be sent, by whoever can wait
+  std::uint32_t block_words;        // of the pool
   Block blocks[kMostBlocks];
   bool in_pass;
   bool reserved;                       // a part of each mailbox is for passes, and this is none
   GroupAtomic<std::uint32_t> blocked;  // of a pass: it found no room for what it has taken
-  std::uint64_t local;                 // messages that lanes have applied here themselves
+  std::uint64_t local;                 // messages that lanes, and handlers, have applied here themselves
+  std::uint64_t by_handlers;           // messages that handlers have sent
   alignas(16) std::uint64_t pool[PoolWords == kLentPool ? 2 : PoolWords];
 };
 
@@ -88,6 +94,9 @@ struct OutboxState {
 /// three are about scratchpad alone (GroupLane::scratch_fence()): a release for each message would wait for
 /// the updates of memory that its lane has under way.
 ///
+/// Handlers, which must not wait and may hold a granule, leave their duties in `owed`; waves of the pass do
+/// them between packages.
+///
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
 /// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's mailboxes empty
@@ -96,6 +105,8 @@ struct OutboxState {
 /// there are handlers, so that lanes' messages do not keep handlers' from arriving.
 template <std::uint32_t PoolWords>
 class GroupOutbox {
+  using Crew = GroupLane::Coalesced;
+
  public:
   /// `salt` is salt_of() the lane.
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
@@ -105,7 +116,8 @@ class GroupOutbox {
     State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
       // Packages cost by the package, so blocks are large rather than many.
-      const std::uint32_t least = blocks_for(share.bins(), 2), most = blocks_for(share.bins(), 4);
+      const std::uint32_t least = blocks_for(share.bins(), 2, in_pass ? kLeastOfPass : kLeastBlocks);
+      const std::uint32_t most = blocks_for(share.bins(), 4);
       const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
       const std::uint32_t blocks = whole < least ? least : whole > most ? most : whole;
       const std::uint32_t words = pool_words / blocks / 16 * 16;
@@ -138,6 +150,42 @@ class GroupOutbox {
     return send(bin, command.word(), width, words);
   }
 
+  /// Of a handler, which must not wait: whether there was room for its message. A block that this completes
+  /// is owed: send_owed().
+  ESKER_HD static bool try_post(std::uint32_t bin, Command command, std::uint32_t width,
+                                const std::uint64_t* words) {
+    constexpr std::uint32_t kTries = 3;  // another command's block is closed, then one opened
+    if (is_blocked()) return false;
+    State& state = state_here();
+    for (std::uint32_t tries = 0; tries < kTries; ++tries) {
+      Try done = try_write(state, bin, command.word(), width, words);
+      if (done.took != 0) done = write_there(state, bin, command.word(), width, words, done.took);
+      if (done.left && done.duty == kNone) done.duty = make_way(state, bin, command.word(), width);
+      if (done.duty != kNone) (void)state.owed.fetch_add_relaxed(1u << done.duty);
+      if (!done.left) return true;
+    }
+    return false;
+  }
+
+  /// Sends what handlers have completed. Collective over a crew of a pass that is in no handler.
+  ESKER_HD static void send_owed(std::uint32_t salt, Crew crew) {
+    State& state = state_here();
+    const bool leads = crew.is_speaker();
+    while (crew.any(leads && state.owed.load_relaxed() != 0)) {
+      std::uint32_t owed = state.owed.load_relaxed();
+      const bool took = leads && owed != 0 && state.owed.compare_exchange_relaxed(owed, owed & (owed - 1));
+      if (!crew.any(took)) continue;
+      GroupLane::scratch_fence();  // [done]
+      do_duty(salt, crew, crew.of_first(took, GroupLane::lowest_bit(owed)));
+    }
+  }
+
+  /// Of what handlers have sent, `local` they have applied here themselves.
+  ESKER_HD static void count_of_handlers(std::uint32_t sent, std::uint32_t local) {
+    (void)counter(state_here().by_handlers).fetch_add_relaxed(sent);
+    if (local > 0) (void)counter(state_here().local).fetch_add_relaxed(local);
+  }
+
   /// What this outbox has applied at once counts from now on.
   ESKER_HD void count_local() {
     if (local_ > 0) counter(state_here().local).fetch_add_relaxed(local_);
@@ -153,7 +201,6 @@ class GroupOutbox {
   }
 
  private:
-  using Crew = GroupLane::Coalesced;
   using State = OutboxState<PoolWords>;
   using Block = typename State::Block;
   static constexpr std::uint32_t kNone = ~0u;          // in place of a command, and of a duty: a block
@@ -222,7 +269,8 @@ class GroupOutbox {
     }
     Block& block = state.blocks[index];
     block.command = command;
-    block.width = width;
+    block.width = static_cast<std::uint16_t>(width);
+    block.bin = static_cast<std::uint16_t>(b);
     block.columns = columns;
     block.first = 0;
     block.done.store_relaxed(0);
@@ -263,6 +311,29 @@ class GroupOutbox {
     return {false, write(state, took, width, words, false), 0};
   }
 
+  /// The rest of a try that has a column of a later opening.
+  template <class Width>
+  ESKER_HD static Try write_there(State& state, std::uint32_t b, std::uint32_t command, Width width,
+                                  const std::uint64_t* words, std::uint32_t took) {
+    (void)state.bins[b].load_acquire();  // [open]
+    Block& block = state.blocks[block_of(took)];
+    const bool stray = block.command != command;
+    if (!stray) return {false, write(state, took, width, words, false), 0};
+    block.strays.fetch_add_relaxed(1);
+    return {true, write(state, took, std::uint32_t{1}, words, true), 0};
+  }
+  /// Towards an open block for this command. Returns the duty that this lane has come to have.
+  ESKER_HD static std::uint32_t make_way(State& state, std::uint32_t b, std::uint32_t command,
+                                         std::uint32_t width) {
+    const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
+    if (left_of(seen) <= kFull) {
+      try_open(b, seen, command, width);
+    } else if (state.blocks[block_of(seen)].command != command) {
+      return close(b, seen);
+    }
+    return kNone;
+  }
+
   template <class Width>
   ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width,
                      const std::uint64_t* words) const {
@@ -287,16 +358,10 @@ class GroupOutbox {
     State& state = state_here();
     bool delivered = false;
     for (std::uint32_t looks = 0;;) {
-      if (done.took != 0) {
-        (void)state.bins[b].load_acquire();  // [open]
-        Block& block = state.blocks[block_of(done.took)];
-        const bool stray = block.command != command;
-        if (stray) block.strays.fetch_add_relaxed(1);
-        done = {stray, write(state, done.took, stray ? 1 : width, words, stray), 0};
-      }
+      if (done.took != 0) done = write_there(state, b, command, width, words, done.took);
       if (!crew.any(done.left || done.duty != kNone)) return delivered;
       if (crew.any(done.duty != kNone)) {
-        do_duties(salt, crew, b, done.duty);
+        do_duties(salt, crew, done.duty);
         done.duty = kNone;
         delivered = true;
       } else if (looks < 2) {
@@ -305,28 +370,21 @@ class GroupOutbox {
         looks = wait_step(salt, crew, looks);
       }
       if (!done.left) continue;
-      const std::uint32_t seen = state.bins[b].load_acquire();  // [open]
-      if (left_of(seen) <= kFull) {
-        try_open(b, seen, command, width);
-      } else if (state.blocks[block_of(seen)].command != command) {
-        done.duty = close(b, seen);
-      }
+      done.duty = make_way(state, b, command, width);
       if (done.duty == kNone) done = try_write(state, b, command, width, words);
     }
   }
 
   /// The duties of those lanes of the crew that have one, one after the other.
-  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t salt, Crew crew, std::uint32_t bin,
-                                                std::uint32_t duty) {
+  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t salt, Crew crew, std::uint32_t duty) {
     while (crew.any(duty != kNone)) {
       const std::uint32_t next = crew.of_first(duty != kNone, duty);
-      do_duty(salt, crew, crew.of_first(duty != kNone, bin), next);
+      do_duty(salt, crew, next);
       if (duty == next) duty = kNone;
     }
   }
 
-  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, Crew crew, std::uint32_t bin,
-                                              std::uint32_t index) {
+  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, Crew crew, std::uint32_t index) {
     const DeviceShare& share = share_here();
     State& state = state_here();
     Block& block = state.blocks[index];
@@ -334,7 +392,7 @@ class GroupOutbox {
     const bool leads = mine.index + 1 == mine.total;
     crew.sync();  // what the lane with the duty acquired, the crew may use
     const std::uint32_t command = block.command, width = block.width, columns = block.columns;
-    const std::uint32_t first = block.first, strays = block.strays.load_relaxed();
+    const std::uint32_t bin = block.bin, first = block.first, strays = block.strays.load_relaxed();
     std::uint32_t count = columns - first;
     if (count == strays) {  // nothing to send
       crew.sync();
@@ -345,9 +403,16 @@ class GroupOutbox {
     const std::uint64_t* const words = words_of(state, index) + first;
     if (bin == share.links) {
       PackageQueue queue = share.host_queue;
-      const std::uint64_t ticket = crew.of_leader(leads ? queue.reserve() : std::uint64_t{0});
-      for (std::uint32_t looks = 0; !crew.any(leads && queue.was_empty(ticket));)  // [reuse]
+      std::uint64_t ticket = 0;
+      bool has = false;
+      if (leads && !state.in_pass) ticket = queue.reserve();
+      for (std::uint32_t looks = 0;;) {
+        if (leads) has = state.in_pass ? queue.try_reserve(ticket) : queue.was_empty(ticket);  // [reuse]
+        if (crew.any(has)) break;
         looks = wait_step(salt, crew, looks);
+        if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
+      }
+      ticket = crew.of_leader(ticket);
       crew.sync();
       count =
           copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
@@ -367,16 +432,7 @@ class GroupOutbox {
         claimed = empty && rank.index == salt % rank.total && box.try_claim(slot, turn);
         if (crew.any(claimed)) break;
         looks = rank.total > 0 ? looks + 1 : wait_step(salt, crew, looks);
-        if (state.in_pass && looks >= kLooksOfPass) {
-          put_back(mine, block, words, count);
-          crew.sync();
-          if (leads) {
-            give_back(state, index);
-            state.blocked.store_relaxed(1);
-            share.host->starving.store_relaxed(1);
-          }
-          return;
-        }
+        if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
       }
       slot = crew.of_first(claimed, slot);
       crew.sync();
@@ -401,13 +457,21 @@ class GroupOutbox {
     (void)apply_near(salt, crew, index, 2);
   }
 
-  /// Gives what handlers have sent back to their queue.
-  ESKER_NOINLINE ESKER_HD static void put_back(Position mine, const Block& block, const std::uint64_t* words,
-                                               std::uint32_t count) {
-    for (std::uint32_t c = mine.index; c < count; c += mine.total) {
+  /// Of a pass: what handlers have sent, and this block holds, goes back to their queue, to all shards in
+  /// turn, since it may be as much as the group has been given; and the pass sends no more.
+  ESKER_NOINLINE ESKER_HD static void give_up(Crew crew, Position mine, std::uint32_t index,
+                                              const std::uint64_t* words, std::uint32_t count) {
+    State& state = state_here();
+    const Block& block = state.blocks[index];
+    for (std::uint32_t c = mine.index, k = 0; c < count; c += mine.total, ++k) {
       if (words[c] != kStray)
-        queue_message(share_here(), block.command, block.width, words + c, block.columns);
+        queue_message(share_here(), block.command, block.width, words + c, block.columns, k);
     }
+    crew.sync();
+    if (mine.index + 1 != mine.total) return;
+    give_back(state, index);
+    state.blocked.store_relaxed(1);
+    share_here().host->starving.store_relaxed(1);
   }
 
   /// Copies the block's messages; returns how many there are. Word r of message i goes to at[r * stride + i].
@@ -453,11 +517,13 @@ class GroupOutbox {
       std::uint32_t duty = kNone;
       const std::uint32_t seen = state.bins[bin].load_acquire();
       if (last && left_of(seen) > kFull) duty = close(bin, seen);
-      do_duties(salt, crew, bin, duty);
+      do_duties(salt, crew, duty);
     }
     const std::uint64_t local = state.local;
+    const DeviceShare& share = share_here();
+    if (last && state.by_handlers > 0)
+      counter(share.totals->by_handlers).fetch_add_relaxed(state.by_handlers);
     if (last && local > 0) {
-      const DeviceShare& share = share_here();
       counter(share.totals->sent).fetch_add_relaxed(local);
       counter(share.totals->local).fetch_add_relaxed(local);
       counter(share.totals->applied).fetch_add_relaxed(local);
@@ -492,6 +558,9 @@ class GroupOutbox {
   std::uint32_t salt_;       // another one in each wave: waves look for slots in different places
   std::uint32_t local_ = 0;  // messages that this lane has applied here itself
 };
+
+/// A pass's.
+using PassOutbox = GroupOutbox<kPassPool>;
 
 }  // namespace esker::gpu
 

@@ -38,8 +38,8 @@ struct Pass {
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
-    using Outbox = GroupOutbox<kSmallPool>;
-    Outbox::begin(lane, share, kSmallPool, true);
+    using Outbox = PassOutbox;
+    Outbox::begin(lane, share, kPassPool, true);
     const std::uint32_t salt = salt_of(lane);
     const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
@@ -53,6 +53,7 @@ struct Pass {
       const Applied applied = apply_some(share, handlers, crew, salt, wave * looks, looks, most);
       std::uint64_t now = applied.messages;
       waiting = applied.waiting;  // of the last round
+      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::send_owed(salt, crew);
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < kBatches && sent > 0; ++i) {
           if (crew.any(Outbox::is_blocked())) break;

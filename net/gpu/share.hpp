@@ -34,9 +34,11 @@ inline constexpr std::uint32_t kLeftToPasses = 8;  // of a GPU that a launch cou
 /// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
 /// fill.
 inline constexpr std::uint32_t kLeastBlocks = 8, kMostBlocks = 32;
-ESKER_HD constexpr std::uint32_t blocks_for(std::uint32_t bins, std::uint32_t a_bin) {
+inline constexpr std::uint32_t kLeastOfPass = 4;  // whose handlers do not wait for one
+ESKER_HD constexpr std::uint32_t blocks_for(std::uint32_t bins, std::uint32_t a_bin,
+                                            std::uint32_t least = kLeastBlocks) {
   const std::uint32_t blocks = bins * a_bin;
-  return blocks < kLeastBlocks ? kLeastBlocks : blocks > kMostBlocks ? kMostBlocks : blocks;
+  return blocks < least ? least : blocks > kMostBlocks ? kMostBlocks : blocks;
 }
 /// What it is worth to lend a group whose lanes send to so many bins.
 constexpr std::uint32_t most_pool_bytes(std::uint32_t bins) {

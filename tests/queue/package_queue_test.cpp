@@ -53,6 +53,24 @@ TEST(PackageQueue, SlotIsReusableOnlyAfterRelease) {
   EXPECT_TRUE(queue.was_empty(next));
 }
 
+TEST(PackageQueue, TryReserveTakesATicketOnlyWhileItsSlotIsEmpty) {
+  PackageMemory memory(2, kLineBytes);
+  PackageQueue queue = memory.queue();
+  std::uint64_t ticket = 0;
+  EXPECT_EQ(queue.reserve(), 0u);
+  ASSERT_TRUE(queue.try_reserve(ticket));
+  EXPECT_EQ(ticket, 1u);
+  EXPECT_FALSE(queue.try_reserve(ticket));  // the slot of 2 is that of 0, which is to be filled
+  queue.publish(0, kCommand, 1, 1);
+  EXPECT_FALSE(queue.try_reserve(ticket));
+  EXPECT_EQ(queue.was_occupied(), 2u);  // what fails takes nothing
+  std::uint64_t taken = 0;
+  ASSERT_TRUE(queue.try_peek(taken));
+  queue.release(taken);
+  ASSERT_TRUE(queue.try_reserve(ticket));
+  EXPECT_EQ(ticket, 2u);
+}
+
 TEST(PackageQueue, ReserveOfSeveralGivesConsecutiveTicketsInDifferentSlots) {
   PackageMemory memory(4, kLineBytes);
   PackageQueue queue = memory.queue();

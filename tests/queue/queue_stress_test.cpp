@@ -181,8 +181,14 @@ TEST_P(PackageStress, EveryMessageOfEveryPackageArrivesOnceAndWhole) {
         std::uint64_t next = p * kEach;
         const std::uint64_t end = next + kEach;
         while (next < end) {
-          const std::uint32_t packages = 1 + jitter.below(3);  // with one slot: more tickets than slots
-          const std::uint64_t first = queue.reserve(packages);
+          std::uint32_t packages = jitter.below(4);  // with one slot: more tickets than slots
+          std::uint64_t first = 0;
+          if (packages > 0) {
+            first = queue.reserve(packages);
+          } else {
+            packages = 1;
+            while (!queue.try_reserve(first)) std::this_thread::yield();
+          }
           for (std::uint64_t t = first; t < first + packages; ++t) {
             const std::uint32_t words = 1 + jitter.below(8);
             const auto count = static_cast<std::uint32_t>(

@@ -100,10 +100,19 @@ struct CountPair {
     pair.second += more;
   }
 };
-void count_in_small_granules(Runtime& rt) {
+/// Calls for one target may run side by side.
+struct CountTogether {
+  static constexpr std::uint64_t kGranuleBytes = 0;
+  ESKER_HD void operator()(HandlerContext&, Pair& pair, const std::uint64_t& more) const {
+    reinterpret_cast<DeviceAtomic<std::uint64_t>&>(pair.first).fetch_add_relaxed(1);
+    reinterpret_cast<DeviceAtomic<std::uint64_t>&>(pair.second).fetch_add_relaxed(more);
+  }
+};
+template <class Count>
+void count_pairs(Runtime& rt) {
   constexpr std::uint64_t kMessages = 4000, kPairs = 3;
   const auto pairs = rt.heap().allocate<Pair>(kPairs);
-  const auto handler = rt.register_handler<Pair, std::uint64_t>("pair", CountPair{});
+  const auto handler = rt.register_handler<Pair, std::uint64_t>("pair", Count{});
   rt.launch(kMessages, [=] ESKER_LAMBDA(WorkItem item) {
     for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe)
       shmem_am(item, handler, &pairs[item.global_id() % kPairs], 5, pe);
@@ -117,8 +126,59 @@ void count_in_small_granules(Runtime& rt) {
   EXPECT_EQ(calls, rt.n_pes() * kMessages);
 }
 TEST_P(ActiveMessage, HandlersAreAloneOnAGranuleAsSmallAsTheySay) {
-  run_pes(GetParam(), count_in_small_granules);
+  run_pes(GetParam(), count_pairs<CountPair>);
 }
+
+TEST_P(ActiveMessage, HandlersThatOwnNothingAreCalledOnceEach) {
+  run_pes(GetParam(), count_pairs<CountTogether>);
+}
+
+/// Messages of one to eight words, to this PE and to others, from one handler: on a GPU each width is a
+/// package of its own, which the next closes.
+struct alignas(16) Sums {
+  std::uint64_t put[2], inc, add, called;
+};
+struct Word7 {
+  std::uint64_t words[7];
+};
+void send_all_widths(Runtime& rt) {
+  constexpr std::uint64_t kMessages = 3000, kTargets = 512;
+  const auto sums = rt.heap().allocate<Sums>(kTargets);
+  const auto called = rt.register_handler<std::uint64_t, Word7>(
+      "called", [] ESKER_LAMBDA(HandlerContext&, std::uint64_t & word, const Word7& sent) {
+        for (const std::uint64_t w : sent.words) word += w;
+      });
+  struct Sixteen {
+    std::uint64_t halves[2];
+  };
+  const auto spread = rt.register_handler<Sums, std::uint32_t>(
+      "spread", [=] ESKER_LAMBDA(HandlerContext & context, Sums & here, const std::uint32_t& k) {
+        const std::uint32_t pe = (context.pe() + k) % context.n_pes();
+        Sums* const there = &sums[static_cast<std::uint64_t>(&here - sums.data())];
+        shmem_inc(context, &there->inc, pe);
+        shmem_add(context, &there->add, 3, pe);
+        shmem_put(context, reinterpret_cast<Sixteen*>(there->put), Sixteen{{5, 7}}, pe);
+        shmem_am(context, called, &there->called, {{1, 0, 0, 1, 0, 0, 1}}, pe);
+      });
+  rt.launch(kMessages, [=] ESKER_LAMBDA(WorkItem item) {
+    const auto id = static_cast<std::uint32_t>(item.global_id());
+    shmem_am(item, spread, &sums[id % kTargets], id / kTargets, id % item.n_pes());
+  });
+  rt.barrier_all();
+  Sums all{};
+  for (const Sums& s : rt.heap().read(sums)) {
+    all.inc += s.inc;
+    all.add += s.add;
+    all.called += s.called;
+    EXPECT_TRUE(s.inc == 0 ? s.put[0] == 0 && s.put[1] == 0 : s.put[0] == 5 && s.put[1] == 7);
+  }
+  std::uint64_t totals[3] = {all.inc, all.add, all.called};
+  rt.all_reduce(std::span<std::uint64_t>(totals), Reduction::kSum);
+  EXPECT_EQ(totals[0], rt.n_pes() * kMessages);
+  EXPECT_EQ(totals[1], 3 * rt.n_pes() * kMessages);
+  EXPECT_EQ(totals[2], 3 * rt.n_pes() * kMessages);
+}
+TEST_P(ActiveMessage, HandlersSendMessagesOfAllWidths) { run_pes(GetParam(), send_all_widths); }
 
 struct Least {
   std::uint64_t value;

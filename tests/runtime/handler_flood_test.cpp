@@ -71,7 +71,7 @@ TEST(HandlerFloodAlone, LanesThatFillTheGpuLeaveHandlersAPlace) {
   run_pes(ways()[0], [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kLanes, 1}); });
 }
 TEST(HandlerFloodAlone, GroupsThatFillTheGpuLeaveHandlersAPlace) {
-  for (const std::uint32_t group_lanes : {64u, 256u, 512u}) {
+  for (const std::uint32_t group_lanes : {32u, 64u, 96u, 128u, 192u, 256u, 512u}) {
     SCOPED_TRACE(group_lanes);
     Way alone = ways()[0];
     alone.config.group_lanes = group_lanes;
