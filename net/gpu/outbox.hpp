@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has 
 
 // Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
 inline constexpr std::uint32_t kSmallPool = 1024;
-// Of a pass, which kernels of groups leave room for (gpu::try_leave_room).
-inline constexpr std::uint32_t kPassPool = 1536;
+// Of a pass, for which kernels leave room. Where a processor has but 64 KiB, that is a third of it.
+inline constexpr std::uint32_t kPassPool = 1280;
 // Where Esker does: as many as the launch lends, which says so to begin().
 inline constexpr std::uint32_t kLentPool = 0;
 
