@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has 
 
 // Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
 inline constexpr std::uint32_t kSmallPool = 1024;
-// Of a pass, for which kernels leave room: it takes a third of the 64 KiB that a processor has at least. HIP's
-// kernels declare all scratchpad that their source file does, so there it is one that they have anyway.
+// Of a pass, for which kernels leave room: it takes a third of the 64 KiB that a processor has at least.
+// HIP's kernels declare all scratchpad that their source file does, so there it is one that they have anyway.
 #if defined(ESKER_ON_HIP)
 inline constexpr std::uint32_t kPassPool = kSmallPool;
 #else
