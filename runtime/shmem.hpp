@@ -227,7 +227,7 @@ ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> va
 }
 
 /// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the granule
-/// that `target` lies in, of 4096 bytes unless the handler says less.
+/// that `target` lies in, of 4096 bytes unless the handler says less, or that it owns nothing.
 template <class Context, class Target, class Arguments, class... Election>
 ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
                        std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {

@@ -106,7 +106,7 @@ struct OutboxState {
 /// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's mailboxes empty
 /// them. A pass gives up after a while, since its peers' passes of this moment may call another handler: what
-/// handlers have sent goes back to where it came from. A quarter of each mailbox is for passes alone, where
+/// handlers have sent goes into their queue. A quarter of each mailbox is for passes alone, where
 /// there are handlers, so that lanes' messages do not keep handlers' from arriving.
 template <std::uint32_t PoolWords>
 class GroupOutbox {
