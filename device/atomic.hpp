@@ -8,8 +8,11 @@
 #if defined(ESKER_ON_CUDA)
 #include <cuda/atomic>
 #include <type_traits>
-#elif defined(ESKER_ON_CPU)
+#elif !defined(ESKER_ON_HIP)
 #include <atomic>
+#endif
+#if defined(ESKER_DEVICE_SIMULATED)
+#include <esker/device/simulated/lanes.hpp>
 #endif
 
 namespace esker {
@@ -203,6 +206,14 @@ class Atomic {
   ESKER_HD T load_acquire() const { return ref().load(detail::kAcquire); }
   ESKER_HD void store_relaxed(T desired) { ref().store(desired, detail::kRelaxed); }
   ESKER_HD void store_release(T desired) { ref().store(desired, detail::kRelease); }
+  /// A release for which fence_system() has been called.
+  ESKER_HD void store_after_fence(T desired) {
+#if defined(ESKER_ON_CUDA) || defined(ESKER_ON_HIP)
+    ref().store(desired, detail::kRelaxed);
+#else
+    ref().store(desired, detail::kRelease);  // costs nothing here, and ThreadSanitizer knows no fences
+#endif
+  }
   ESKER_HD T fetch_add_relaxed(T delta) { return ref().fetch_add(delta, detail::kRelaxed); }
   ESKER_HD T fetch_add_acq_rel(T delta) { return ref().fetch_add(delta, detail::kAcqRel); }
   /// On failure `expected` holds the value found.
@@ -217,7 +228,12 @@ class Atomic {
   }
 
  private:
-  ESKER_HD detail::AtomicRef<T, S> ref() const { return detail::AtomicRef<T, S>(value_); }
+  ESKER_HD detail::AtomicRef<T, S> ref() const {
+#if defined(ESKER_DEVICE_SIMULATED)
+    simulated::interrupt();
+#endif
+    return detail::AtomicRef<T, S>(value_);
+  }
 
   mutable T value_{};
 };

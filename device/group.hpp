@@ -7,6 +7,8 @@
 #include <esker/device/cuda/group.hpp>
 #elif defined(ESKER_ON_HIP)
 #include <esker/device/hip/group.hpp>
+#elif defined(ESKER_ON_SIMULATED)
+#include <esker/device/simulated/group.hpp>
 #else
 #include <esker/device/cpu/group.hpp>
 #endif

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <esker/device/platform.hpp>
 
-#if defined(ESKER_ON_CPU)
+#if defined(ESKER_DEVICE_SIMULATED)
+#include <esker/device/simulated/lanes.hpp>
+#elif defined(ESKER_ON_CPU)
 #include <sched.h>
 #endif
 
@@ -58,6 +60,8 @@ class Lane {
     __nanosleep(100);
 #elif defined(ESKER_ON_HIP)
     __builtin_amdgcn_s_sleep(2);
+#elif defined(ESKER_DEVICE_SIMULATED)
+    simulated::yield();
 #else
     sched_yield();
 #endif

@@ -1,8 +1,9 @@
 // Which compiler pass this is: the only file that asks for a vendor's macros.
 //
 // A CUDA or HIP source is compiled twice, once for the host and once for the device. Exactly one of
-// ESKER_ON_CPU, ESKER_ON_CUDA and ESKER_ON_HIP is defined in each pass, so the host pass of a device
-// build holds the CPU back end, and one kernel source runs on both.
+// ESKER_ON_CPU, ESKER_ON_CUDA, ESKER_ON_HIP and ESKER_ON_SIMULATED is defined in each pass, so the host pass
+// of a device build holds the CPU back end, and one kernel source runs on both. For a simulated GPU there is
+// but one pass, which is the device's.
 #pragma once
 
 #if defined(__HIPCC__)
@@ -13,6 +14,8 @@
 #define ESKER_ON_CUDA 1
 #elif defined(__HIP_DEVICE_COMPILE__)
 #define ESKER_ON_HIP 1
+#elif defined(ESKER_SIMULATED_PASS)
+#define ESKER_ON_SIMULATED 1
 #else
 #define ESKER_ON_CPU 1
 #endif
@@ -22,7 +25,10 @@
 #endif
 
 // A source that a device compiler compiles may launch kernels on the GPU.
-#if defined(__CUDACC__) || defined(__HIPCC__)
+#if defined(ESKER_ON_SIMULATED)
+#include <esker/device/simulated/language.hpp>
+#endif
+#if defined(__CUDACC__) || defined(__HIPCC__) || defined(ESKER_ON_SIMULATED)
 #define ESKER_DEVICE_COMPILER 1
 #define ESKER_HD __host__ __device__
 #define ESKER_LAMBDA __host__ __device__

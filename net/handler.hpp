@@ -50,12 +50,29 @@ class HandlerContext {
   ESKER_HD const gpu::DeviceShare* share() const { return share_; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
+#if defined(ESKER_ON_SIMULATED)
+    if (!simulated::here.is_lane) return post_on_host(command, Words, words);
+#endif
     post_words(command, Words, words);
   }
   /// For the applier: what this lane's handlers have sent counts from now on.
   ESKER_HD void count();
 
  private:
+#if defined(ESKER_ON_SIMULATED)
+  // There is one pass, so handlers that the host calls come here too, with the host's class: its members
+  // are these, but for the last.
+  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
+    struct Last {
+      NodeBuffers* outbox;
+      std::uint64_t sent;
+    };
+    static_assert(sizeof(Last) == sizeof share_ + sizeof sent_ + sizeof local_);
+    auto& last = reinterpret_cast<Last&>(share_);
+    ++last.sent;
+    last.outbox->append({command.word(), width, 1, 1, words}, 0);
+  }
+#endif
   ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
 
   HeapView heap_;

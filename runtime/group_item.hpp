@@ -46,7 +46,7 @@ class BasicGroupItem {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
     // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
     if (outbox_.post(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
-      gpu::send_on<Outbox>(gpu::salt_of(*lane_), gpu::handler_shard_here());
+      gpu::send_on<Outbox>(gpu::salt_of(*lane_), gpu::handler_shard_here(), GroupLane::coalesced());
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {

@@ -202,6 +202,8 @@ class Runtime {
         });
       });
     }
+#elif defined(ESKER_ON_SIMULATED)
+    refuse_launch(name);
 #endif
   }
 

@@ -91,6 +91,10 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
   // Below the heap the difference wraps to something above it. A heap is larger than any operand.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
   if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
+#if defined(ESKER_ON_SIMULATED)
+    if (!simulated::here.is_lane)
+      bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());
+#endif
 #if defined(ESKER_ON_GPU)
     tell_bad_target(*context.share(), context.caller(), call, offset, bytes, pe);
     return kNoAddress;

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(cpu tsan asan cuda hip fuzz checks)
+all_parts=(cpu tsan asan simulated cuda hip fuzz checks)
 usage() {
   echo "usage: scripts/test.sh [--only PART]... [--no-bootstrap]"
   echo "  PART: ${all_parts[*]}"
@@ -106,6 +106,9 @@ run_preset() {
       TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
         run_tests "$1" --label-regex 'mpi|stress' --parallel "$((2 * jobs))"
       ;;
+    simulated)
+      build simulated && run_tests simulated --parallel "$((2 * jobs))"
+      ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
       build cuda "${fast[@]}" && run_tests cuda -L gpu
@@ -157,7 +160,7 @@ done
 echo
 total_passed=0 total_failed=0 total_skipped=0
 for part in "${parts[@]}"; do
-  printf '%-7s %4d passed %3d failed %3d skipped %5d s\n' \
+  printf '%-9s %4d passed %3d failed %3d skipped %5d s\n' \
     "$part" "${passed[$part]}" "${failed[$part]}" "${skipped[$part]}" "${seconds[$part]}"
   total_passed=$((total_passed + passed[$part]))
   total_failed=$((total_failed + failed[$part]))

@@ -10,6 +10,8 @@
 
 #if defined(ESKER_DEVICE_HIP) || defined(__HIPCC__)
 #include <esker/device/hip/api.hpp>
+#elif defined(ESKER_DEVICE_SIMULATED)
+#include <esker/device/simulated/api.hpp>
 #else
 #include <esker/device/cuda/api.hpp>
 #endif

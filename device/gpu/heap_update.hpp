@@ -10,6 +10,8 @@
 #include <esker/device/cuda/reduce.hpp>
 #elif defined(ESKER_ON_HIP)
 #include <esker/device/hip/reduce.hpp>
+#elif defined(ESKER_ON_SIMULATED)
+#include <esker/device/simulated/reduce.hpp>
 #endif
 
 #if defined(ESKER_ON_GPU)

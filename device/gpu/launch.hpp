@@ -58,8 +58,13 @@ std::string launch_on_device(const LaunchShape& shape, void* stream, const Body&
            std::to_string(shape.group_lanes) +
            ": a group has 1 to 1024 lanes, a launch fewer than 2^31 groups";
   }
+#if !defined(ESKER_ON_SIMULATED)
   const dim3 blocks(static_cast<unsigned>(shape.groups()));
   run_lanes<<<blocks, dim3(shape.group_lanes), scratch_bytes, static_cast<Stream>(stream)>>>(shape, body);
+#else
+  simulated::launch(static_cast<Stream>(stream), static_cast<std::uint32_t>(shape.groups()),
+                    shape.group_lanes, scratch_bytes, [shape, body] { run_lanes(shape, body); });
+#endif
   const ApiError error = ESKER_GPU(GetLastError)();
   if (error == ESKER_GPU(Success)) return "";
   return "launch of " + std::to_string(shape.groups()) + " groups of " + std::to_string(shape.group_lanes) +

@@ -165,7 +165,7 @@ class Engine final : public DeviceEngine {
       share_.self_link = links;
       share_.links = links + 1;
     }
-    peers_ = links;
+    peers_.store(links, std::memory_order_release);  // [links]
     bins_ = DeviceMemory(bins.size(), "the table of destinations");
     require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
             "copying the table of destinations");
@@ -322,7 +322,7 @@ class Engine final : public DeviceEngine {
     return pass_ended_ > passes && (was_quiet_ || !with_handlers_) && frames_out_ == 0 &&
            frames_at_start_ == 0;
   }
-  std::uint32_t links() const override { return peers_; }
+  std::uint32_t links() const override { return peers_.load(std::memory_order_acquire); }  // [links]
   std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
   std::uint64_t sent_to(std::uint32_t link) const override { return snapshot_.totals.sent_to[link]; }
   std::uint64_t applied_from(std::uint32_t link) const override {
@@ -350,7 +350,7 @@ class Engine final : public DeviceEngine {
         "the host ({} to itself), {} applied, {} of handlers not sent on",
         kernel_name(), pass_ended_, passes_started_, was_quiet_ ? "found nothing" : "found something",
         frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
-    for (std::uint32_t link = 0; link < peers_; ++link) {
+    for (std::uint32_t link = 0; link < links(); ++link) {
       text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);
     }
@@ -668,7 +668,7 @@ class Engine final : public DeviceEngine {
   Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint32_t processors_ = 1;
-  std::uint32_t peers_ = 0;  // links but the one to itself
+  std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   std::byte* heap_base_ = nullptr;

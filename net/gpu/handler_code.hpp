@@ -25,7 +25,7 @@ struct HandlerCall {
                             [[maybe_unused]] const std::uint64_t* words) const {
     if constexpr (kSaysWhatIsNeedless) {
       Arguments arguments;
-      __builtin_memcpy(&arguments, words, sizeof arguments);
+      __builtin_memcpy(static_cast<void*>(&arguments), words, sizeof arguments);
       return function.is_needless(*static_cast<const Target*>(target), arguments);
     } else {
       return false;
@@ -37,7 +37,7 @@ struct HandlerCall {
 #if defined(ESKER_ON_GPU)
     Function own = function;
     Arguments arguments;
-    __builtin_memcpy(&arguments, words, sizeof arguments);
+    __builtin_memcpy(static_cast<void*>(&arguments), words, sizeof arguments);
     auto& at = *static_cast<Target*>(target);
     if constexpr (std::is_invocable_v<Function&, HandlerContext&, Target&, const Arguments&, Self>) {
       own(context, at, arguments, Self{context.handler()});

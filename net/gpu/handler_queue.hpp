@@ -86,11 +86,10 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
   return batch;
 }
 
-/// Sends on what handlers have sent and a shard holds, a message a lane. Returns how many this lane's crew
-/// has taken.
-template <class Outbox>
-ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard) {
-  const auto crew = GroupLane::coalesced();
+/// Sends on what handlers have sent and a shard holds, a message a lane. Collective over the crew. Returns
+/// how many it has taken.
+template <class Outbox, class Crew>
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard, Crew crew) {
   const Position mine = crew.position_among(true);
   HandlerMessage message;
   const std::uint32_t taken = take_handler_messages(share_here(), shard, crew, mine, message);

@@ -89,7 +89,7 @@ class Mailbox {
   ESKER_HD const Header& header(std::uint32_t slot) const { return *header_of(slot); }
   /// Requires fence_system() since the last read of the slot.
   ESKER_HD void release(std::uint32_t slot, std::uint64_t turn) const {
-    senders_[slot].store_relaxed(turn);  // [reuse]
+    senders_[slot].store_after_fence(turn);  // [reuse]
   }
 
  private:

@@ -57,7 +57,7 @@ struct Pass {
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < kBatches && sent > 0; ++i) {
           if (crew.any(Outbox::is_blocked())) break;
-          sent = send_on<Outbox>(salt, shard);
+          sent = send_on<Outbox>(salt, shard, crew);
           crew.sync();
           now += sent;
         }
@@ -84,7 +84,7 @@ struct Pass {
     }
     std::uint32_t backlog = 0;
     if (share.has_handlers() && lane.lane() < kHandlerShards)
-      backlog = share.handler_queue(lane.lane()).was_occupied();
+      backlog = static_cast<std::uint32_t>(share.handler_queue(lane.lane()).was_occupied());
     backlog = group.reduce(backlog, Sum{});  // also: all of the snapshot is written
     if (lane.lane() != 0) return;
     share.pass_groups->store_relaxed(0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An application as its users run it: the job ends with 0, verified, with a sound report.
 
-app_test.py --mpiexec FILE APP PES STYLE[,STYLE]... ARGUMENT...
+app_test.py --mpiexec FILE [--backend NAME] APP PES STYLE[,STYLE]... ARGUMENT...
   Runs the job in each style. What a style may not change, the work, must agree.
 app_test.py --mpiexec FILE --refuses TEXT APP PES STYLE ARGUMENT...
   The job ends with 2, says TEXT, and writes no report.
@@ -43,7 +43,7 @@ def finish(options, style, folder):
     return status, output, report
 
 
-def check_report(report, app, pes, style):
+def check_report(report, app, backend, pes, style):
     for name, kind in FIELDS.items():
         require(name in report, f"the report has no '{name}'")
         value = report[name]
@@ -51,7 +51,7 @@ def check_report(report, app, pes, style):
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         require(fits and not (kind is not bool and isinstance(value, bool)), f"'{name}' is {value!r}")
     require(report["verified"] is True, "the result is not verified")
-    require((f"esker-{report['app']}", report["backend"]) == (app, "cpu"), "another application or back end")
+    require((f"esker-{report['app']}", report["backend"]) == (app, backend), "another application or back end")
     require(report["style"] == style, f"the report says {report['style']}")
     require(report["pes"] == pes, f"{report['pes']} PEs instead of {pes}")
     require(report["version"] != "", "the version is empty")
@@ -69,7 +69,7 @@ def run(options, style, folder):
     require(status == 0, f"the exit status is {status}")
     require_text(output, ", verified")
     report = json.loads(file.read_text())
-    check_report(report, Path(options.app).name, max(options.pes, 1), style)
+    check_report(report, Path(options.app).name, options.backend, max(options.pes, 1), style)
     if report["app"] == "gups" and style == "gravel":
         gups_report.check(report, options.arguments)
     if report.get("push") == "edges":  # a put along each edge, whether or not it is a message
@@ -89,6 +89,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpiexec", required=True)
     parser.add_argument("--refuses")
+    parser.add_argument("--backend", default="cpu")
     parser.add_argument("app")
     parser.add_argument("pes", type=int)
     parser.add_argument("styles")

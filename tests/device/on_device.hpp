@@ -13,33 +13,22 @@
 
 #include "gtest.hpp"
 
-#if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP)
+#if defined(ESKER_DEVICE_COMPILER)
 #include <esker/device/launch.hpp>
 #endif
 
 namespace esker::testing {
 
-#if defined(ESKER_TEST_CUDA)
+#if defined(ESKER_DEVICE_COMPILER)
 inline void* allocate_shared(std::size_t bytes) {
   void* memory = nullptr;
-  return cudaMallocManaged(&memory, bytes) == cudaSuccess ? memory : nullptr;
+  return ESKER_GPU(MallocManaged)(&memory, bytes) == ESKER_GPU(Success) ? memory : nullptr;
 }
-inline void free_shared(void* memory) { cudaFree(memory); }
+inline void free_shared(void* memory) { (void)ESKER_GPU(Free)(memory); }
 inline std::uint32_t hardware_wave_lanes() {
-  int lanes = 0;
-  cudaDeviceGetAttribute(&lanes, cudaDevAttrWarpSize, 0);
-  return static_cast<std::uint32_t>(lanes);
-}
-#elif defined(ESKER_TEST_HIP)
-inline void* allocate_shared(std::size_t bytes) {
-  void* memory = nullptr;
-  return hipMallocManaged(&memory, bytes) == hipSuccess ? memory : nullptr;
-}
-inline void free_shared(void* memory) { (void)hipFree(memory); }
-inline std::uint32_t hardware_wave_lanes() {
-  int lanes = 0;
-  (void)hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, 0);
-  return static_cast<std::uint32_t>(lanes);
+  gpu::Properties properties{};
+  (void)ESKER_GPU(GetDeviceProperties)(&properties, 0);
+  return static_cast<std::uint32_t>(properties.warpSize);
 }
 #else
 inline void* allocate_shared(std::size_t bytes) {
@@ -85,7 +74,7 @@ struct Way {
 inline std::vector<Way> ways() {
   std::vector<Way> all;
   for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, kLargest}) {
-#if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP)
+#if defined(ESKER_DEVICE_COMPILER)
     all.push_back({{lanes, group, hardware_wave_lanes()}, GroupExecution::kFibers});
 #else
     for (const std::uint32_t wave : {4u, 32u, 64u}) {
@@ -100,12 +89,9 @@ inline std::vector<Way> ways() {
 /// Runs the kernel to its end.
 template <class Kernel>
 void run_on_device(const Way& way, const Kernel& kernel) {
-#if defined(ESKER_TEST_CUDA)
+#if defined(ESKER_DEVICE_COMPILER)
   ASSERT_EQ(gpu::launch_on_device(way.shape, nullptr, kernel), "");
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-#elif defined(ESKER_TEST_HIP)
-  ASSERT_EQ(gpu::launch_on_device(way.shape, nullptr, kernel), "");
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  ASSERT_EQ(ESKER_GPU(DeviceSynchronize)(), ESKER_GPU(Success));
 #else
   cpu::launch(way.shape, way.execution, kernel);
 #endif

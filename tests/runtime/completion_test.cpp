@@ -26,7 +26,7 @@ std::uint64_t look(Runtime& rt, SymmetricArray<std::uint64_t> words, std::uint64
 struct Counter {
   std::uint64_t& word;
   ESKER_HD void count() const {
-#if defined(ESKER_ON_GPU)
+#if defined(ESKER_ON_CUDA) || defined(ESKER_ON_HIP)
     ++word;  // alone on its granule
 #else
     std::atomic_ref<std::uint64_t>(word).fetch_add(1, std::memory_order_release);
@@ -192,7 +192,7 @@ class Barrier : public ::testing::TestWithParam<Way> {};
 TEST_P(Barrier, OrdersRoundsOfMessages) { run_pes(GetParam(), rounds_of_messages); }
 TEST_P(Barrier, AfterUnevenWorkFindsEverything) { run_pes(GetParam(), uneven_work); }
 
-#if !defined(ESKER_TEST_CUDA) && !defined(ESKER_TEST_HIP)
+#if !defined(ESKER_DEVICE_COMPILER)
 
 /// PE 3 counts itself out before its handler runs. The handler's message to PE 0 is counted in, since that PE
 /// comes late; those to PEs 1 and 2 are slow. So the sums of sent and applied are equal too early.

@@ -12,10 +12,16 @@
 namespace esker::testing {
 
 /// Whether this program is the one that tests the GPU: there lanes run on it.
-#if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP)
+#if defined(ESKER_TEST_CUDA) || defined(ESKER_TEST_HIP) || defined(ESKER_TEST_SIMULATED)
 inline constexpr bool kOnGpu = true;
 #else
 inline constexpr bool kOnGpu = false;
+#endif
+/// Whether that GPU is threads of the host.
+#if defined(ESKER_TEST_SIMULATED)
+inline constexpr bool kSimulated = true;
+#else
+inline constexpr bool kSimulated = false;
 #endif
 
 /// Settings so small that queue, pools and buffers are full most of the time: every push-back runs.

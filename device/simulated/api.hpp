@@ -1,0 +1,105 @@
+// A GPU of threads, as the rest of the library calls it: the same names as device/cuda/api.hpp.
+//
+// For tests of what runs on GPUs where there is none. What it promises is what Esker asks of a GPU: streams,
+// memory that other processes of the host reach, kernels whose groups run side by side and beside those of
+// other streams. It has no speed worth measuring, and a kernel's fault is the process's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#define ESKER_GPU(name) ::esker::simulated::name
+
+namespace esker::simulated {
+
+enum ApiError {
+  Success,
+  ErrorInvalidValue,
+  ErrorMemoryAllocation,
+  ErrorNotReady,
+  ErrorPeerAccessAlreadyEnabled
+};
+const char* GetErrorName(ApiError error);
+const char* GetErrorString(ApiError error);
+ApiError GetLastError();
+
+// Devices: so many that each PE of a test has one.
+struct Properties {
+  char name[32];
+  int multiProcessorCount;
+  int warpSize;
+};
+enum class Attribute { kProcessors, kProcessorScratch, kGroupScratch };
+ApiError GetDeviceCount(int* count);
+ApiError GetDevice(int* device);
+ApiError SetDevice(int device);
+ApiError GetDeviceProperties(Properties* properties, int device);
+ApiError DeviceGetAttribute(int* value, Attribute which, int device);
+ApiError DeviceSynchronize();
+ApiError DeviceEnablePeerAccess(int device, unsigned flags);
+
+// Memory.
+enum MemcpyKind { MemcpyDefault };
+struct MemoryHandle {
+  std::uint64_t process, descriptor, offset, bytes;
+  std::uint64_t reserved[4];
+};
+inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
+ApiError MemGetInfo(std::size_t* free, std::size_t* total);
+ApiError Malloc(void** at, std::size_t bytes);
+ApiError MallocManaged(void** at, std::size_t bytes);
+ApiError Free(void* at);
+ApiError IpcGetMemHandle(MemoryHandle* handle, void* at);
+ApiError IpcOpenMemHandle(void** at, MemoryHandle handle, unsigned flags);
+ApiError IpcCloseMemHandle(void* at);
+
+// Streams.
+class Queue;
+using Stream = Queue*;  // null: one for all who name none
+inline constexpr unsigned StreamNonBlocking = 1;
+ApiError DeviceGetStreamPriorityRange(int* least, int* greatest);
+ApiError StreamCreateWithFlags(Stream* stream, unsigned flags);
+ApiError StreamCreateWithPriority(Stream* stream, unsigned flags, int priority);
+ApiError StreamDestroy(Stream stream);
+ApiError StreamQuery(Stream stream);
+ApiError StreamSynchronize(Stream stream);
+ApiError Memcpy(void* to, const void* from, std::size_t bytes, MemcpyKind kind);
+ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind kind, Stream stream);
+ApiError Memset(void* at, int value, std::size_t bytes);
+ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream);
+
+// Kernels.
+struct FunctionAttributes {
+  std::size_t sharedSizeBytes;
+};
+inline constexpr int FuncAttributeMaxDynamicSharedMemorySize = 0;
+ApiError FuncGetAttributes(FunctionAttributes* attributes, const void* kernel);
+ApiError FuncSetAttribute(const void* kernel, int attribute, int value);
+ApiError occupancy(int* groups, int lanes, std::size_t scratch_bytes);
+template <class Kernel>
+ApiError OccupancyMaxActiveBlocksPerMultiprocessor(int* groups, Kernel* /*kernel*/, int lanes,
+                                                   std::size_t scratch_bytes) {
+  return occupancy(groups, lanes, scratch_bytes);
+}
+/// Queues a kernel: `lane` once a lane.
+void launch(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
+            std::function<void()> lane);
+
+}  // namespace esker::simulated
+
+namespace esker::gpu {
+inline constexpr const char* kBackend = "simulated";
+using Stream = simulated::Stream;
+using ApiError = simulated::ApiError;
+using MemoryHandle = simulated::MemoryHandle;
+using Properties = simulated::Properties;
+using DeviceAttribute = simulated::Attribute;
+using FunctionAttributes = simulated::FunctionAttributes;
+inline constexpr DeviceAttribute kProcessors = DeviceAttribute::kProcessors;
+inline constexpr DeviceAttribute kProcessorScratch = DeviceAttribute::kProcessorScratch;
+inline constexpr DeviceAttribute kGroupScratch = DeviceAttribute::kGroupScratch;
+inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicSharedMemorySize;
+inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }
+inline ApiError free_pinned(void* at) { return simulated::Free(at); }
+}  // namespace esker::gpu

@@ -1,0 +1,26 @@
+// The words of CUDA's language that Esker's device code uses, for a C++ compiler. Simulated pass only.
+#pragma once
+
+#include <esker/device/simulated/lanes.hpp>
+
+#define __host__
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+// A thread runs one group at a time, so scratchpad is what a thread has for itself.
+#define __shared__ static thread_local
+
+#define blockIdx (::esker::simulated::here.group)
+#define threadIdx (::esker::simulated::here.lane)
+#define gridDim (::esker::simulated::here.groups)
+#define blockDim (::esker::simulated::here.lanes)
+
+namespace esker::simulated {
+
+template <class T>
+T atomicCAS(T* at, T expected, T desired) {
+  __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+
+}  // namespace esker::simulated

@@ -1,0 +1,28 @@
+// Updates of device memory whose result nobody wants, on a simulated GPU. Simulated pass only.
+#pragma once
+
+#include <atomic>
+#include <esker/device/simulated/language.hpp>
+
+namespace esker::gpu {
+
+using simulated::atomicCAS;
+
+template <class T>
+void reduce_add(T* at, T value) {
+  (void)std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
+}
+template <class T>
+void reduce_and(T* at, T value) {
+  (void)std::atomic_ref<T>(*at).fetch_and(value, std::memory_order_relaxed);
+}
+template <class T>
+void reduce_or(T* at, T value) {
+  (void)std::atomic_ref<T>(*at).fetch_or(value, std::memory_order_relaxed);
+}
+template <class T>
+void reduce_xor(T* at, T value) {
+  (void)std::atomic_ref<T>(*at).fetch_xor(value, std::memory_order_relaxed);
+}
+
+}  // namespace esker::gpu
