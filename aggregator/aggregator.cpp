@@ -40,7 +40,7 @@ class Aggregators::One {
 };
 
 Aggregators::Aggregators(const AggregatorSettings& settings, PackageQueue queue, BufferSink& sink)
-    : settings_{settings}, queue_{queue} {
+    : settings_{settings}, queue_{queue}, sink_{sink} {
   for (std::uint32_t i = 0; i < settings.threads; ++i) all_.push_back(std::make_unique<One>(settings, sink));
   for (std::uint32_t i = 0; i < settings.threads; ++i) threads_.emplace_back([this, i] { run(*all_[i], i); });
 }
@@ -92,6 +92,7 @@ bool Aggregators::try_step(One& one) {
   bool drained = false;
   for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
     if (!one.holds_package) {
+      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes look themselves
       if (!queue_.try_peek(one.ticket)) {
         drained = true;
         break;

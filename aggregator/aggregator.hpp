@@ -79,6 +79,7 @@ class Aggregators {
 
   const AggregatorSettings settings_;
   PackageQueue queue_;
+  const BufferSink& sink_;
   std::vector<std::unique_ptr<One>> all_;
   std::atomic<std::uint64_t> epoch_{0};
   std::atomic<bool> producing_{false};

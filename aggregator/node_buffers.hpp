@@ -17,6 +17,8 @@ class BufferSink {
  public:
   /// Takes the buffer; never refuses and never waits.
   virtual void submit(Buffer* buffer) = 0;
+  /// Handlers outrun the network: what others send should wait.
+  virtual bool was_congested() const { return false; }
 
  protected:
   ~BufferSink() = default;

@@ -34,6 +34,11 @@ void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame,
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 
+void ApplyWorker::send(const PackageView& package) {
+  (void)outbox_.append(package, 0);  // it grows
+  was_open_.store(outbox_.open_buffers(), std::memory_order_release);
+}
+
 bool ApplyWorker::close_outbox(bool all) {
   if (outbox_.empty()) return false;
   bool closed = true;

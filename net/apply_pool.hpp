@@ -41,6 +41,8 @@ class ApplyWorker {
               std::uint32_t slices, BufferSink& sink);
 
   void apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap);
+  /// Sends what handlers elsewhere, on a GPU, have sent.
+  void send(const PackageView& package);
   /// Closes what handlers have sent: all of it, or what is past its time-out. True if there was some.
   bool close_outbox(bool all);
   bool outbox_empty() const { return was_open_.load(std::memory_order_acquire) == 0; }

@@ -65,6 +65,8 @@ class DeviceEngine {
   virtual void set_heap_end(std::uint64_t bytes) = 0;
 
   virtual PackageQueue host_queue() const = 0;
+  /// What handlers send to PEs that this GPU does not reach: for the network's owner, who never waits.
+  virtual PackageQueue pass_queue() const = 0;
   virtual const gpu::DeviceShare* share() const = 0;
 
   virtual InboxOffer offer() = 0;

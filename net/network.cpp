@@ -9,7 +9,9 @@
 namespace esker {
 namespace {
 
-constexpr std::uint32_t kFramesAStep = 4;    // applied between two looks at the network
+constexpr std::uint32_t kFramesAStep = 4;  // applied between two looks at the network
+constexpr std::uint32_t kPackagesAStep = 64;
+constexpr std::uint32_t kEveryPackage = ~0u;
 constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 constexpr std::chrono::microseconds kBetweenEarlyPasses{50};
@@ -329,8 +331,23 @@ bool Network::step_device() {
   }
   for (const std::uint64_t messages : direct_wanted_) wanted |= messages != 0;
   const std::uint64_t started = device_->passes_started();
-  const bool moved = device_->step(wanted, handlers_called());
+  bool moved = device_->step(wanted, handlers_called());
+  moved |= take_from_passes(kPackagesAStep);  // after the end of a pass, all that it has published
   if (device_->passes_started() != started) drain_wanted_ = false;
+  return moved;
+}
+
+bool Network::take_from_passes(std::uint32_t most) {
+  std::uint64_t ticket = 0;
+  bool moved = false;
+  for (std::uint32_t i = 0; i < most && device_applies_ && pass_queue_.try_peek(ticket); ++i) {
+    const auto& header = pass_queue_.header(ticket);
+    inline_worker_.send({header.command, header.words, header.count, pass_queue_.columns(header.words),
+                         pass_queue_.row(ticket, header.words, 0)});
+    sent_by_passes_.fetch_add(header.count, std::memory_order_release);
+    pass_queue_.release(ticket);
+    moved = true;
+  }
   return moved;
 }
 
@@ -533,6 +550,7 @@ bool Network::serve_quiet() {
   if (!quiet_.requested) {
     if (!settle_device(active_->flush_epoch)) return false;
     if (!aggregators_->flushed(active_->flush_epoch)) return false;
+    take_from_passes(kEveryPackage);
     inline_worker_.close_outbox(true);
     while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
     if (quiet_.emptied < helpers_.helpers()) return false;
@@ -592,9 +610,11 @@ bool Network::serve_barrier() {
         barrier_step_ = BarrierStep::kSettle;
         return true;
       }
+      if (take_from_passes(kEveryPackage)) return true;
       // Applied is read before sent: a handler's sends are counted before its own message is.
       active_->mine.values[0] = applied();
-      active_->mine.values[1] = published_->load(std::memory_order_acquire) + sent_by_handlers();
+      active_->mine.values[1] =
+          published_->load(std::memory_order_acquire) + sent_by_handlers() + sent_by_passes();
       if (device_ != nullptr) {
         active_->mine.values[1] += device_->traffic().sent;
         active_->mine.values[2] = device_->has_called_handlers() ? 1 : 0;

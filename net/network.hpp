@@ -84,6 +84,7 @@ class Network final : public BufferSink {
   void set_device(DeviceEngine* device, bool applies) {
     device_ = device;
     device_applies_ = applies;
+    if (applies) pass_queue_ = device->pass_queue();
   }
   /// Lanes' messages so far; part of termination detection.
   void set_published(const std::atomic<std::uint64_t>* published) { published_ = published; }
@@ -93,7 +94,7 @@ class Network final : public BufferSink {
   void submit(Buffer* buffer) override;
   void post(NetworkRequest* request);
   /// Handlers outrun the network: lanes should hold back.
-  bool was_congested() const {
+  bool was_congested() const override {
     return grown_live_.load(std::memory_order_relaxed) > settings_.grown_limit_bytes / 4;
   }
   Doorbell& bell() { return bell_; }
@@ -114,6 +115,8 @@ class Network final : public BufferSink {
   const PeerCounters& peer(std::uint32_t pe) const { return peers_[pe]; }
   std::uint64_t applied() const;
   std::uint64_t sent_by_handlers() const;
+  /// The same, of handlers on a GPU, as far as it passed the host.
+  std::uint64_t sent_by_passes() const { return sent_by_passes_.load(std::memory_order_acquire); }
   std::uint64_t bytes_shipped() const { return bytes_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t buffers_shipped() const { return buffers_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t messages_local() const { return messages_local_.load(std::memory_order_relaxed); }
@@ -173,6 +176,8 @@ class Network final : public BufferSink {
   void send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
   bool answer_quiet();
   bool step_device();
+  /// Takes up to `most` packages of passes. True if there was one.
+  bool take_from_passes(std::uint32_t most);
   /// Messages for handlers may be about, as far as this PE knows.
   bool handlers_called() const { return handlers_called_before_ > barriers_; }
   bool have_kernels_ended();
@@ -204,6 +209,7 @@ class Network final : public BufferSink {
   Aggregators* aggregators_ = nullptr;
   DeviceEngine* device_ = nullptr;
   bool device_applies_ = false;
+  PackageQueue pass_queue_;
   const std::atomic<std::uint64_t>* published_ = nullptr;
   OnHangReport on_hang_report_;
   Doorbell bell_;
@@ -254,6 +260,7 @@ class Network final : public BufferSink {
   std::atomic<std::uint64_t> messages_local_{0};
   std::atomic<std::uint64_t> messages_remote_{0};
   std::atomic<std::uint64_t> departed_{0};
+  std::atomic<std::uint64_t> sent_by_passes_{0};
   std::atomic<std::uint64_t> grown_live_{0};
   std::atomic<std::uint64_t> grown_peak_{0};
   std::atomic<const char*> doing_{""};

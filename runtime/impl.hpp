@@ -407,8 +407,9 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     Statistics s;
     const DeviceTraffic direct = device_ ? device_->traffic() : DeviceTraffic{};
     s.messages_by_handlers = network_->sent_by_handlers() + direct.by_handlers;
-    s.messages_published = device_ ? aggregators_->messages() + direct.sent - direct.by_handlers
-                                   : published_.load(std::memory_order_relaxed);
+    s.messages_published =
+        device_ ? aggregators_->messages() + network_->sent_by_passes() + direct.sent - direct.by_handlers
+                : published_.load(std::memory_order_relaxed);
     s.messages_local = network_->messages_local() + direct.local;
     s.messages_remote = network_->messages_remote() + direct.sent - direct.local;
     s.combined_local = combined_local_.load(std::memory_order_relaxed);

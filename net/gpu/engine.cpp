@@ -21,6 +21,7 @@ namespace esker {
 namespace gpu {
 namespace {
 
+constexpr std::uint32_t kPassSlots = 256;      // the owner empties them at every step
 constexpr std::uint32_t kChunkMessages = 256;  // as few as serve many waves
 constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
                                            << 30;  // page-locked all at once: a second a few GiB
@@ -46,6 +47,20 @@ struct Offer {
 };
 static_assert(sizeof(MemoryHandle) == 64 && sizeof(Offer) <= sizeof(InboxOffer::words));
 
+/// A package queue from the device to the host, each side's counter where that side is.
+struct QueueMemory {
+  QueueMemory() = default;
+  QueueMemory(std::uint32_t n, std::uint32_t package_bytes, const std::string& what)
+      : slots(PackageQueue::storage_bytes(n, package_bytes), what),
+        head(sizeof(PackageQueue::Counter), "a counter"),
+        tail(sizeof(PackageQueue::Counter), "a counter"),
+        queue(tail.as<PackageQueue::Counter>(), head.as<PackageQueue::Counter>(), slots.as<std::byte>(), n,
+              package_bytes) {}
+  PinnedMemory slots, head;
+  DeviceMemory tail;
+  PackageQueue queue;
+};
+
 class Engine final : public DeviceEngine {
  public:
   explicit Engine(const DeviceSettings& settings) : settings_{settings} {
@@ -66,7 +81,7 @@ class Engine final : public DeviceEngine {
               "making a stream");
     }
     make_heap(devices);
-    make_queue();
+    make_queues();
     make_share();
     starter_ = std::jthread([this](const std::stop_token& stopping) { start_passes(stopping); });
   }
@@ -107,6 +122,7 @@ class Engine final : public DeviceEngine {
   }
 
   PackageQueue host_queue() const override { return share_.host_queue; }
+  PackageQueue pass_queue() const override { return share_.pass_queue; }
   const DeviceShare* share() const override { return share_memory_.as<DeviceShare>(); }
 
   InboxOffer offer() override {
@@ -420,14 +436,13 @@ class Engine final : public DeviceEngine {
     }
   }
 
-  void make_queue() {
-    const std::size_t bytes = PackageQueue::storage_bytes(settings_.package_slots, settings_.package_bytes);
-    queue_slots_ = PinnedMemory(bytes, "the package queue");
-    queue_head_ = PinnedMemory(sizeof(PackageQueue::Counter), "a counter");
-    queue_tail_ = DeviceMemory(sizeof(PackageQueue::Counter), "a counter");
-    share_.host_queue =
-        PackageQueue(queue_tail_.as<PackageQueue::Counter>(), queue_head_.as<PackageQueue::Counter>(),
-                     queue_slots_.as<std::byte>(), settings_.package_slots, settings_.package_bytes);
+  void make_queues() {
+    host_queue_ = QueueMemory(settings_.package_slots, settings_.package_bytes, "the package queue");
+    share_.host_queue = host_queue_.queue;
+    if (!settings_.heap_on_device) return;  // there are no passes
+    pass_queue_ = QueueMemory(std::min(settings_.package_slots, kPassSlots), settings_.package_bytes,
+                              "the package queue of passes");
+    share_.pass_queue = pass_queue_.queue;
   }
 
   void make_share() {
@@ -671,10 +686,11 @@ class Engine final : public DeviceEngine {
   std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
+  QueueMemory host_queue_, pass_queue_;
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
-  PinnedMemory queue_slots_, queue_head_, host_words_, staging_, cursors_;
-  DeviceMemory frames_, queue_tail_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
+  PinnedMemory host_words_, staging_, cursors_;
+  DeviceMemory frames_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
   DeviceMemory handler_slots_, handler_shards_, granule_locks_;
   std::vector<void*> opened_;  // peers' inboxes
   DeviceShare share_{};        // the host's copy

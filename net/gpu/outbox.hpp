@@ -407,7 +407,7 @@ class GroupOutbox {
     if (leads && !state.in_pass) note_call(share, command);
     const std::uint64_t* const words = words_of(state, index) + first;
     if (bin == share.links) {
-      PackageQueue queue = share.host_queue;
+      PackageQueue queue = state.in_pass ? share.pass_queue : share.host_queue;
       std::uint64_t ticket = 0;
       bool has = false;
       if (leads && !state.in_pass) ticket = queue.reserve();

@@ -184,6 +184,7 @@ struct DeviceShare {
   std::uint8_t near_bins[kNear];
   const std::uint8_t* bin_of;
   PackageQueue host_queue;
+  PackageQueue pass_queue;  // the same for passes, which lanes that wait must not keep from sending
   std::uint32_t pe_of[kMaxLinks];
   Mailbox to[kMaxLinks];
   Mailbox from[kMaxLinks];
