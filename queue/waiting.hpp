@@ -56,7 +56,11 @@ class Backoff {
  public:
   static constexpr std::uint32_t kYields = 64;  // some 20 us
   /// For who waits for a GPU: its next word comes sooner than a nap ends (docs/decisions/0019).
+#if defined(ESKER_DEVICE_SIMULATED)  // its threads want the cores
+  static constexpr std::uint32_t kYieldsBesideADevice = 0;
+#else
   static constexpr std::uint32_t kYieldsBesideADevice = 1024;
+#endif
 
   explicit Backoff(std::chrono::microseconds longest_nap, std::uint32_t yields = kYields)
       : longest_{longest_nap}, last_round_{kPauses + yields} {}

@@ -107,7 +107,8 @@ run_preset() {
         run_tests "$1" --label-regex 'mpi|stress' --parallel "$((2 * jobs))"
       ;;
     simulated)
-      build simulated && run_tests simulated --parallel "$((2 * jobs))"
+      # Alone: its threads are many. The applications, which take minutes: ctest --preset simulated.
+      build simulated -DESKER_BUILD_APPS=OFF && run_tests simulated -L gpu
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi

@@ -12,6 +12,7 @@
 #include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/pass.hpp>
 #include <esker/net/gpu/share.hpp>
+#include <esker/queue/waiting.hpp>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -379,7 +380,8 @@ class Engine final : public DeviceEngine {
     std::uint64_t generation = 0;
   };
   static constexpr std::chrono::milliseconds kBetweenQueries{1};
-  static constexpr std::chrono::microseconds kAwake{200};  // after a pass; waking takes longer than the pass
+  // After a pass; waking takes longer than the pass.
+  static constexpr std::chrono::microseconds kAwake{Backoff::kYieldsBesideADevice > 0 ? 200 : 0};
   // Between passes that nobody waits for: a barrier is likely to end, and to say that nothing is left.
   static constexpr std::chrono::microseconds kBetweenUnwanted{50};
 

@@ -49,7 +49,7 @@ void ask_and_answer(Runtime& rt, Flood flood) {
 
 // On a GPU 2^21 messages: 4 times what a mailbox and the queue of handlers' messages hold. A simulated one
 // would take minutes.
-constexpr std::uint64_t kLanes = kSimulated ? std::uint64_t{1} << 18
+constexpr std::uint64_t kLanes = kSimulated ? std::uint64_t{1} << 16
                                  : kOnGpu   ? std::uint64_t{1} << 21
                                             : std::uint64_t{1} << 15;
 
@@ -68,6 +68,16 @@ TEST_P(HandlerFlood, EveryRequestOfFewLanesIsAnswered) {
 }
 TEST_P(HandlerFlood, EveryRequestOfFewGroupsIsAnswered) {
   run_pes(GetParam(), [](Runtime& rt) { ask_and_answer<GroupItem>(rt, {kLanes / 128, 128}); });
+}
+
+/// Requests of lanes are waiting for each place on the way; answers have some for themselves.
+TEST(HandlerFloodAlone, AnswersPassRequestsThatWaitForTheNetwork) {
+  Way network = way("network", 2, [](Config& config) {
+    config.heap_bytes = 64 << 20;
+    config.node_buffer_bytes = 16 << 10;
+    if (kOnGpu) config.peer_memory = PeerMemory::kOff;
+  });
+  run_pes(network, [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kOnGpu ? 1u << 16 : 1u << 10, 16}); });
 }
 
 TEST(HandlerFloodAlone, LanesThatFillTheGpuLeaveHandlersAPlace) {
