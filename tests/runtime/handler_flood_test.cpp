@@ -77,7 +77,9 @@ TEST(HandlerFloodAlone, AnswersPassRequestsThatWaitForTheNetwork) {
     config.node_buffer_bytes = 16 << 10;
     if (kOnGpu) config.peer_memory = PeerMemory::kOff;
   });
-  run_pes(network, [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kOnGpu ? 1u << 16 : 1u << 10, 16}); });
+  run_pes(network, [](Runtime& rt) {
+    ask_and_answer<WorkItem>(rt, {kOnGpu ? 1u << 13 : 1u << 10, kOnGpu ? 128 : 16});
+  });
 }
 
 TEST(HandlerFloodAlone, LanesThatFillTheGpuLeaveHandlersAPlace) {
