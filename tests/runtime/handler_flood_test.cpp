@@ -78,7 +78,7 @@ TEST(HandlerFloodAlone, AnswersPassRequestsThatWaitForTheNetwork) {
     if (kOnGpu) config.peer_memory = PeerMemory::kOff;
   });
   run_pes(network, [](Runtime& rt) {
-    ask_and_answer<WorkItem>(rt, {kOnGpu ? 1u << 13 : 1u << 10, kOnGpu ? 128 : 16});
+    ask_and_answer<WorkItem>(rt, {kOnGpu ? 1u << 12 : 1u << 10, kOnGpu ? 128 : 16});
   });
 }
 
