@@ -344,7 +344,7 @@ bool Network::take_from_passes(std::uint32_t most) {
     const auto& header = pass_queue_.header(ticket);
     inline_worker_.send({header.command, header.words, header.count, pass_queue_.columns(header.words),
                          pass_queue_.row(ticket, header.words, 0)});
-    sent_by_passes_.fetch_add(header.count, std::memory_order_release);
+    sent_by_passes_.fetch_add(header.count, std::memory_order_relaxed);
     pass_queue_.release(ticket);
     moved = true;
   }

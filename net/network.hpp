@@ -116,7 +116,7 @@ class Network final : public BufferSink {
   std::uint64_t applied() const;
   std::uint64_t sent_by_handlers() const;
   /// The same, of handlers on a GPU, as far as it passed the host.
-  std::uint64_t sent_by_passes() const { return sent_by_passes_.load(std::memory_order_acquire); }
+  std::uint64_t sent_by_passes() const { return sent_by_passes_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_shipped() const { return bytes_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t buffers_shipped() const { return buffers_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t messages_local() const { return messages_local_.load(std::memory_order_relaxed); }

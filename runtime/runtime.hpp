@@ -203,7 +203,9 @@ class Runtime {
       });
     }
 #elif defined(ESKER_ON_SIMULATED)
-    refuse_launch(name);
+    throw Error(Error::Kind::kDevice,
+                std::string("launch of '") + name +
+                    "': this source was compiled for a simulated GPU alone; do without --device cpu");
 #endif
   }
 

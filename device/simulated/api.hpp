@@ -42,8 +42,8 @@ ApiError DeviceEnablePeerAccess(int device, unsigned flags);
 // Memory.
 enum MemcpyKind { MemcpyDefault };
 struct MemoryHandle {
-  std::uint64_t process, descriptor, offset, bytes;
-  std::uint64_t reserved[4];
+  std::uint64_t process, descriptor, bytes;
+  std::uint64_t reserved[5];
 };
 inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
 ApiError MemGetInfo(std::size_t* free, std::size_t* total);

@@ -64,7 +64,6 @@ class Allocations {
     if (found == known_.end()) return ErrorInvalidValue;
     *handle = {static_cast<std::uint64_t>(getpid()),
                static_cast<std::uint64_t>(found->second.file),
-               0,
                found->second.bytes,
                {}};
     return Success;

@@ -43,7 +43,6 @@ class GroupLane : public BasicGroupLane<Hardware> {
  public:
   using BasicGroupLane::BasicGroupLane;
   [[gnu::always_inline]] static Coalesced coalesced() { return Coalesced(Hardware::converged()); }
-  [[gnu::always_inline]] static LoneLane lockstep() { return {}; }
 };
 
 static_assert(LaneGroup<gpu::Wave<Hardware>> && LaneGroup<gpu::Group<Hardware>>);

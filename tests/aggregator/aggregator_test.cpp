@@ -160,6 +160,28 @@ TEST(Aggregators, AnExhaustedPoolHoldsThePackageUntilABufferIsRecycled) {
   ledger.expect_each_exactly_once();
 }
 
+TEST(Aggregators, TakeNothingOfADeviceWhileTheNetworkIsCongested) {
+  AggregatorSettings settings = patient(2);
+  settings.producers_on_device = true;
+  OnePe pe(settings, 8, 1024);
+  pe.sink.congested = true;
+  Ledger ledger(OnePe::kSource, kPes);
+  PackageQueue queue = pe.memory.queue();
+  publish(queue, queue.reserve(), kInc, 1, increments(ledger, 7));
+  const std::uint64_t epoch = pe.aggregators.request_flush();
+  for (int i = 0; i < 100; ++i) {
+    pe.aggregators.help();
+    ASSERT_FALSE(pe.aggregators.flushed(epoch));
+  }
+  EXPECT_EQ(pe.aggregators.messages(), 0u);
+  pe.sink.congested = false;
+  help_until(pe.aggregators, [&] { return pe.aggregators.flushed(epoch); });
+  while (pe.receive_one(ledger)) {
+  }
+  EXPECT_EQ(ledger.received(), 7u);
+  ledger.expect_each_exactly_once();
+}
+
 std::chrono::nanoseconds process_time() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

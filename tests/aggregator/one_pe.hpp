@@ -1,6 +1,7 @@
 // A PE reduced to its aggregators: the test publishes packages and plays the network.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,7 @@ class SharedSink final : public BufferSink {
     const std::lock_guard lock(mutex_);
     held_.push_back(buffer);
   }
+  bool was_congested() const override { return congested; }
   /// Null: none.
   Buffer* take() {
     const std::lock_guard lock(mutex_);
@@ -29,6 +31,8 @@ class SharedSink final : public BufferSink {
     held_.pop_front();
     return buffer;
   }
+
+  std::atomic<bool> congested{false};  // as the test says
 
  private:
   std::mutex mutex_;
