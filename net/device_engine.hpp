@@ -80,6 +80,9 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
+  /// Kernels from now on leave a group of a pass so many bytes of scratchpad, or what all do: 0. Where they
+  /// leave less than those before, before the first of them is launched.
+  virtual void leave_place(std::uint32_t scratch_bytes) = 0;
   /// A kernel follows on stream() / has been started, with what went wrong or "".
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;

@@ -88,11 +88,13 @@ struct DeviceKernel {
 #endif
   }
 
-  /// Starts it: "", or what went wrong.
+  /// Starts it: "", or what went wrong. Where there are handlers it first calls leave_place(bytes): the
+  /// scratchpad that a group of a pass finds beside it, or 0 (DeviceEngine::leave_place).
+  template <class LeavePlace>
   static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
-                           void* stream) {
+                           void* stream, const LeavePlace& leave_place) {
     LaunchShape run = shape;
-    std::uint32_t scratch_bytes = 0;
+    std::uint32_t scratch_bytes = 0, place_bytes = 0;
     if constexpr (kTakesWorkItem) {
       if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {  // else the launch says what is wrong
         scratch_bytes = gpu::lend_scratch<DeviceKernel>(kGroupLanes, gpu::most_pool_bytes(context.bins));
@@ -100,16 +102,17 @@ struct DeviceKernel {
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
         run.lanes = std::min(held - held / gpu::kLeftToPasses, needed) * kGroupLanes;
+        place_bytes = gpu::declared_scratch<DeviceKernel>() + gpu::kScratchAside + scratch_bytes;
       }
     } else if (context.has_handlers && shape.group_lanes <= 1024) {
-      constexpr std::uint32_t kHandlersScratch = sizeof(gpu::PassLists);
-      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, kHandlersScratch,
-                                                                        scratch_bytes)) {
+      constexpr std::uint32_t kOfPass = sizeof(gpu::PassLists) + gpu::kLeastPassPool;
+      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, kOfPass, scratch_bytes)) {
         return "groups of " + std::to_string(shape.group_lanes) +
                " lanes fill the GPU's processors, and handlers of active messages find no place beside "
                "them: launch smaller groups, or fewer lanes at a time";
       }
     }
+    if (context.has_handlers) leave_place(place_bytes);
     return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, scratch_bytes / 8, kernel},
                                  scratch_bytes);
   }
@@ -171,7 +174,8 @@ class Runtime {
       if constexpr (detail::kSendsNothing<Plain>) {
         end_launch(gpu::launch_on_device(shape, stream, kernel));
       } else {
-        end_launch(detail::DeviceKernel<Plain>::start(device_context(), shape, kernel, stream));
+        end_launch(detail::DeviceKernel<Plain>::start(context(), shape, kernel, stream,
+                                                      [this](std::uint32_t bytes) { leave_place(bytes); }));
       }
       return;
 #else
@@ -268,7 +272,8 @@ class Runtime {
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
-  /// Local. For kernels of one's own: they take it by value (runtime/kernel_item.hpp).
+  /// Local. For kernels of one's own: they take it by value (runtime/kernel_item.hpp). Beside these, handlers
+  /// on a GPU have less scratchpad: where they send much, call neither this nor stream() without need.
   const DeviceContext& device_context() const noexcept;
   /// Kernels run on a GPU; `stream()` is what launch() uses there (a cudaStream_t or hipStream_t; null on the
   /// CPU). quiet() and barrier_all() wait for kernels on it.
@@ -295,6 +300,8 @@ class Runtime {
   using GroupFunction = std::function<void(HostWorker&, std::uint64_t first, std::uint64_t last)>;
   void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function);
   std::uint16_t add_handler(HandlerTable::Entry entry);
+  const DeviceContext& context() const noexcept;
+  void leave_place(std::uint32_t scratch_bytes);
   void* begin_launch(const char* kernel);
   void end_launch(const std::string& error);
   [[noreturn]] void refuse_launch(const char* kernel) const;

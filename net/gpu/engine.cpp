@@ -72,6 +72,7 @@ class Engine final : public DeviceEngine {
     require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
     name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
     processors_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
+    if (settings.pes_on_host > devices) place_bytes_ = 0;  // others' kernels leave what all do
     load_plain_pass();
     int least = 0;
     int greatest = 0;
@@ -214,13 +215,18 @@ class Engine final : public DeviceEngine {
       share_.handler_slots = handler_slots_.as<std::byte>();
       publish_share();
     }
-    handlers_.push_back({*entry.device, index});
+    handlers_.push_back({*entry.device, index, entry.device->load()});
     handlers_known_.store(handlers_.size(), std::memory_order_release);
   }
 
   std::uint32_t bins() const override { return share_.bins(); }
 
   void* stream() const override { return user_stream_; }
+  void leave_place(std::uint32_t scratch_bytes) override {
+    if (scratch_bytes >= place_bytes_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(place_mutex_);
+    place_bytes_.store(scratch_bytes, std::memory_order_relaxed);
+  }
   void begin_launch(const char* kernel) override {
     use_device();
     kernel_.store(kernel, std::memory_order_relaxed);
@@ -609,15 +615,19 @@ class Engine final : public DeviceEngine {
     // A group a processor; beside a kernel as many as find room there. Others would begin when these have
     // ended, and until then nobody would look at their mailboxes (decision 0023).
     const bool beside_kernel = launches_.load(std::memory_order_acquire) != launches_ended_;
-    const std::uint32_t groups =
-        beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kLeftToPasses) : processors_;
+    PassShape shape{beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kLeftToPasses) : processors_,
+                    kLeastPassPool};
     // Each applies what is not for a handler, and what is for one of them.
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {
-      error = start_plain_pass(share(), number, groups, pass_stream_);
+      error = start_plain_pass(share(), number, shape, pass_stream_);
     } else {
       const KnownHandler& next = handlers_[handler_];
-      error = next.code.start_pass(next.index, share(), number, groups, pass_stream_);
+      const std::lock_guard lock(place_mutex_);  // a kernel that leaves less comes after this pass
+      const std::uint32_t place = place_bytes_.load(std::memory_order_relaxed);
+      if (beside_kernel && place != kNoPlace && place > next.scratch_bytes + kLeastPassPool)
+        shape.pool_bytes = place - next.scratch_bytes;
+      error = next.code.start_pass(next.index, share(), number, shape, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
   }
@@ -700,6 +710,7 @@ class Engine final : public DeviceEngine {
   struct KnownHandler {
     HandlerOnDevice code;
     std::uint32_t index;
+    std::uint32_t scratch_bytes;  // of a group of its pass, beside the pool
   };
   std::deque<KnownHandler> handlers_;  // an element never moves: the owner reads while registration adds
   std::atomic<std::size_t> handlers_known_{0};
@@ -729,7 +740,11 @@ class Engine final : public DeviceEngine {
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;
-  std::atomic<bool> peers_wanted_{false};  // packages may wait at peers for a pass
+  // The least that a kernel has left a group of a pass; 0: what all do.
+  static constexpr std::uint32_t kNoPlace = ~0u;  // nothing has been launched
+  std::mutex place_mutex_;
+  std::atomic<std::uint32_t> place_bytes_{kNoPlace};  // changes under place_mutex_
+  std::atomic<bool> peers_wanted_{false};             // packages may wait at peers for a pass
   std::jthread starter_;
 
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};

@@ -50,12 +50,11 @@ struct HandlerCall {
 
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
-  using Call = HandlerCall<Self, Target, Arguments, Function>;
-  (void)resident_groups<Pass<OneHandler<Call>>>(1);  // loads it now: not while a kernel waits for it
-  return {[function](std::uint32_t index, const DeviceShare* share, std::uint64_t number,
-                     std::uint32_t groups, void* stream) {
-    return gpu::start_pass(OneHandler<Call>{index, {function}}, share, number, groups, stream);
-  }};
+  using Handlers = OneHandler<HandlerCall<Self, Target, Arguments, Function>>;
+  return {load_pass<Handlers>, [function](std::uint32_t index, const DeviceShare* share, std::uint64_t number,
+                                          PassShape shape, void* stream) {
+            return gpu::start_pass(Handlers{index, {function}}, share, number, shape, stream);
+          }};
 }
 
 }  // namespace esker::gpu

@@ -16,13 +16,6 @@ inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has 
 
 // Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
 inline constexpr std::uint32_t kSmallPool = 1024;
-// Of a pass, for which kernels leave room: it takes a third of the 64 KiB that a processor has at least.
-// HIP's kernels declare all scratchpad that their source file does, so there it is one that they have anyway.
-#if defined(ESKER_ON_HIP)
-inline constexpr std::uint32_t kPassPool = kSmallPool;
-#else
-inline constexpr std::uint32_t kPassPool = 1280;
-#endif
 // Where Esker does: as many as the launch lends, which says so to begin().
 inline constexpr std::uint32_t kLentPool = 0;
 
@@ -565,7 +558,7 @@ class GroupOutbox {
 };
 
 /// A pass's.
-using PassOutbox = GroupOutbox<kPassPool>;
+using PassOutbox = GroupOutbox<kLentPool>;
 
 }  // namespace esker::gpu
 

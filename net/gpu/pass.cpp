@@ -3,11 +3,10 @@
 
 namespace esker::gpu {
 
-void load_plain_pass() { (void)resident_groups<Pass<NoHandler>>(1); }
+void load_plain_pass() { (void)load_pass<NoHandler>(); }
 
-std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
-                             void* stream) {
-  return start_pass(NoHandler{}, share, number, groups, stream);
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, PassShape shape, void* stream) {
+  return start_pass(NoHandler{}, share, number, shape, stream);
 }
 
 }  // namespace esker::gpu

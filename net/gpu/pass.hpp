@@ -13,8 +13,7 @@ namespace esker::gpu {
 /// Loads the library's own pass, which has no handlers.
 void load_plain_pass();
 /// Starts it on the stream: "", or what went wrong.
-std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, std::uint32_t groups,
-                             void* stream);
+std::string start_plain_pass(const DeviceShare* share, std::uint64_t number, PassShape shape, void* stream);
 
 #if defined(ESKER_DEVICE_COMPILER)
 
@@ -33,13 +32,14 @@ struct Pass {
   static constexpr std::uint32_t kBatches = 16;  // of a wave's width, of what handlers have sent, in a round
   const DeviceShare* share_at;
   std::uint64_t number;
+  std::uint32_t pool_words;  // that a group is lent
   Handlers handlers;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     const DeviceShare& share = copy_share(lane, share_at);
     using Outbox = PassOutbox;
-    Outbox::begin(lane, share, kPassPool, true);
+    Outbox::begin(lane, share, pool_words, true);
     const std::uint32_t salt = salt_of(lane);
     const auto crew = lane.wave();
     const Position mine = crew.position_among(true);
@@ -98,13 +98,22 @@ struct Pass {
   }
 };
 
-/// The same with what `handlers` can apply.
+/// The same with what `Handlers` can apply. Not while a kernel waits for it. Returns the scratchpad that a
+/// group takes beside its pool.
+template <class Handlers>
+std::uint32_t load_pass() {
+  using Body = Pass<Handlers>;
+  (void)resident_groups<Body>(Body::kGroupLanes);
+  (void)allow_scratch<Body>(scratch_left_of<Body>(~0u));  // where it is refused, a launch says so
+  return declared_scratch<Body>() + kScratchAside;
+}
 template <class Handlers>
 std::string start_pass(const Handlers& handlers, const DeviceShare* share, std::uint64_t number,
-                       std::uint32_t groups, void* stream) {
+                       PassShape shape, void* stream) {
   using Body = Pass<Handlers>;
-  const LaunchShape shape{std::uint64_t{groups} * Body::kGroupLanes, Body::kGroupLanes, 32};
-  return launch_on_device(shape, stream, Body{share, number, handlers});
+  const LaunchShape lanes{std::uint64_t{shape.groups} * Body::kGroupLanes, Body::kGroupLanes, 32};
+  return launch_on_device(lanes, stream, Body{share, number, shape.pool_bytes / 8, handlers},
+                          shape.pool_bytes);
 }
 
 #endif

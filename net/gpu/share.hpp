@@ -40,6 +40,9 @@ ESKER_HD constexpr std::uint32_t blocks_for(std::uint32_t bins, std::uint32_t a_
   const std::uint32_t blocks = bins * a_bin;
   return blocks < least ? least : blocks > kMostBlocks ? kMostBlocks : blocks;
 }
+/// Bytes of the pool of a pass, for which every kernel leaves room: with it a pass takes a third of the 64
+/// KiB that a processor has at least.
+inline constexpr std::uint32_t kLeastPassPool = 10 << 10;
 /// What it is worth to lend a group whose lanes send to so many bins.
 constexpr std::uint32_t most_pool_bytes(std::uint32_t bins) {
   return bins == 0 ? kLeastBlocks * 128 : blocks_for(bins, 4) * Mailbox::kPayloadWords * 8;
@@ -161,12 +164,19 @@ struct PassLists {
 
 struct DeviceShare;
 
+struct PassShape {
+  std::uint32_t groups;
+  std::uint32_t pool_bytes;  // of a group, for what its handlers send
+};
+
 /// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
 /// passes of its own (net/gpu/pass.hpp): a kernel cannot call by address what was not compiled with it.
 struct HandlerOnDevice {
+  /// Loads its pass onto the current device; returns the scratchpad that a group of it takes beside its pool.
+  std::function<std::uint32_t()> load;
   /// Starts a pass that applies messages for handler `index` too: "", or what went wrong.
   std::function<std::string(std::uint32_t index, const DeviceShare* share, std::uint64_t number,
-                            std::uint32_t groups, void* stream)>
+                            PassShape shape, void* stream)>
       start_pass;
 };
 
