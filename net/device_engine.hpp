@@ -18,11 +18,12 @@ namespace esker {
 
 struct DeviceSettings {
   std::uint32_t pe;
-  std::uint32_t n_pes;         // destinations
-  bool projecting;             // destinations beyond this PE all loop back to it through the network
-  std::uint32_t rank_on_host;  // picks the GPU
-  bool heap_on_device;         // else in pinned host memory, where the host applies
-  std::uint64_t heap_bytes;    // 0: half of the GPU's free memory, over the PEs that share it
+  std::uint32_t n_pes;            // destinations
+  bool projecting;                // destinations beyond this PE all loop back to it through the network
+  std::uint32_t rank_on_host;     // picks the GPU
+  bool heap_on_device;            // else in pinned host memory, where the host applies
+  std::uint32_t direct_messages;  // Config's
+  std::uint64_t heap_bytes;       // 0: half of the GPU's free memory, over the PEs that share it
   std::uint32_t pes_on_host;
   std::uint32_t package_slots;
   std::uint32_t package_bytes;
@@ -31,7 +32,7 @@ struct DeviceSettings {
 
 /// What a PE tells its peers so that they can write into its inbox: words for four gathers.
 struct InboxOffer {
-  static constexpr std::size_t kWords = 18;
+  static constexpr std::size_t kWords = 24;
   std::array<std::uint64_t, kWords> words{};
 };
 
@@ -40,6 +41,7 @@ struct DeviceTraffic {
   std::uint64_t sent = 0;      // by lanes and handlers, past the host queue
   std::uint64_t local = 0;     // of them, to this PE
   std::uint64_t applied = 0;   // on the device, by any path
+  std::uint64_t direct = 0;    // of them, applied in peers' heaps by lanes here
   std::uint64_t packages = 0;  // to peers
   std::uint64_t bytes = 0;
   std::uint64_t by_handlers = 0;

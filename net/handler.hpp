@@ -67,7 +67,7 @@ class HandlerContext {
       NodeBuffers* outbox;
       std::uint64_t sent;
     };
-    static_assert(sizeof(Last) == sizeof share_ + sizeof sent_ + sizeof local_);
+    static_assert(sizeof(Last) == sizeof share_ + sizeof sent_ + sizeof applied_);
     auto& last = reinterpret_cast<Last&>(share_);
     ++last.sent;
     last.outbox->append({command.word(), width, 1, 1, words}, 0);
@@ -82,7 +82,7 @@ class HandlerContext {
   std::uint16_t handler_ = 0;
   const gpu::DeviceShare* share_ = nullptr;  // where the host pass has its outbox: both agree on the size
   std::uint32_t sent_ = 0;                   // messages that this lane's handlers have sent
-  std::uint32_t local_ = 0;                  // of them, those that were applied here at once
+  std::uint32_t applied_ = 0;                // of them, those that it has applied itself
 };
 #else
   HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)

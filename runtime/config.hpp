@@ -30,6 +30,7 @@ struct Config {
   TransportKind transport = TransportKind::kAuto;
   HeapKind heap = HeapKind::kAuto;
   PeerMemory peer_memory = PeerMemory::kAuto;
+  std::uint32_t direct_messages = 16;
   std::uint64_t heap_bytes = 0;  // 0: automatic
 
   std::uint32_t package_bytes = 8 * 1024;

@@ -177,6 +177,9 @@ std::vector<Setting> make_settings() {
              "lanes on a GPU write into the inboxes of this host's other GPUs; off: all through the network; "
              "on: "
              "an error where it cannot be had"),
+      count("direct_messages", "messages", &C::direct_messages, {0, 65536},
+            "put to, and operations but min and max on, other GPUs' heaps that a lane does there by itself "
+            "before its messages travel together, where peer memory has atomics; 0: none, nor do handlers"),
       size("heap_bytes", &C::heap_bytes, {0, kNoLimit},
            "symmetric heap of a PE; 0: half the host's, or the GPU's free, memory, shared by the PEs on it; "
            "1 GiB where pinned"),

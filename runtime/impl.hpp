@@ -408,19 +408,20 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   Statistics statistics() const {
     Statistics s;
-    const DeviceTraffic direct = device_ ? device_->traffic() : DeviceTraffic{};
-    s.messages_by_handlers = network_->sent_by_handlers() + direct.by_handlers;
-    s.messages_published =
-        device_ ? aggregators_->messages() + network_->sent_by_passes() + direct.sent - direct.by_handlers
-                : published_.load(std::memory_order_relaxed);
-    s.messages_local = network_->messages_local() + direct.local;
-    s.messages_remote = network_->messages_remote() + direct.sent - direct.local;
+    const DeviceTraffic on_device = device_ ? device_->traffic() : DeviceTraffic{};
+    s.messages_by_handlers = network_->sent_by_handlers() + on_device.by_handlers;
+    s.messages_published = device_ ? aggregators_->messages() + network_->sent_by_passes() + on_device.sent -
+                                         on_device.by_handlers
+                                   : published_.load(std::memory_order_relaxed);
+    s.messages_local = network_->messages_local() + on_device.local;
+    s.messages_remote = network_->messages_remote() + on_device.sent - on_device.local;
+    s.messages_direct = on_device.direct;
     s.combined_local = combined_local_.load(std::memory_order_relaxed);
     s.combined_remote = combined_remote_.load(std::memory_order_relaxed);
     s.messages_applied = network_->applied();
-    s.packages = aggregators_->packages() + direct.packages;
-    s.buffers_sent = network_->buffers_shipped() + direct.packages;
-    s.bytes_sent = network_->bytes_shipped() + direct.bytes;
+    s.packages = aggregators_->packages() + on_device.packages;
+    s.buffers_sent = network_->buffers_shipped() + on_device.packages;
+    s.bytes_sent = network_->bytes_shipped() + on_device.bytes;
     s.handler_memory_peak_bytes = network_->grown_peak_bytes();
     return s;
   }

@@ -38,8 +38,9 @@ std::unique_ptr<DeviceEngine> Runtime::Impl::open_device() {
                 "pending_messages: lanes on a GPU do not bound what is pending; use --device cpu");
   }
   return make_device_engine({pe_, destinations(), config_.project_pes != 0, rank_on_host(pe_, pes_on_host_),
-                             config_.heap != HeapKind::kHost, config_.heap_bytes, pes_on_host_,
-                             config_.device_package_slots, config_.package_bytes, config_.node_buffer_bytes});
+                             config_.heap != HeapKind::kHost, config_.direct_messages, config_.heap_bytes,
+                             pes_on_host_, config_.device_package_slots, config_.package_bytes,
+                             config_.node_buffer_bytes});
 }
 
 HeapMemory Runtime::Impl::make_heap() {

@@ -11,6 +11,8 @@ struct Statistics {
   std::uint64_t messages_by_handlers = 0;
   std::uint64_t messages_local = 0;   // routed to this PE
   std::uint64_t messages_remote = 0;  // routed to another
+  std::uint64_t messages_direct =
+      0;  // of the remote, those that this PE has applied there itself, in no buffer
   std::uint64_t messages_applied = 0;
   // Lanes' calls beside those: they found a message to the same word, and travel in it.
   std::uint64_t combined_local = 0;

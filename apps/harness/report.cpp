@@ -15,16 +15,21 @@
 namespace harness {
 
 Traffic operator-(const Traffic& a, const Traffic& b) {
-  return {a.messages_local - b.messages_local, a.messages_remote - b.messages_remote,
-          a.combined_local - b.combined_local, a.combined_remote - b.combined_remote,
-          a.buffers_sent - b.buffers_sent,     a.bytes_sent - b.bytes_sent};
+  return {a.messages_local - b.messages_local,
+          a.messages_remote - b.messages_remote,
+          a.messages_direct - b.messages_direct,
+          a.combined_local - b.combined_local,
+          a.combined_remote - b.combined_remote,
+          a.buffers_sent - b.buffers_sent,
+          a.bytes_sent - b.bytes_sent};
 }
 
 Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine) {
-  std::array<std::uint64_t, 6> sums{mine.messages_local,  mine.messages_remote, mine.combined_local,
-                                    mine.combined_remote, mine.buffers_sent,    mine.bytes_sent};
+  std::array<std::uint64_t, 7> sums{mine.messages_local, mine.messages_remote, mine.messages_direct,
+                                    mine.combined_local, mine.combined_remote, mine.buffers_sent,
+                                    mine.bytes_sent};
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
-  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]};
+  return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
 }
 
 Memory memory_of_pes(esker::Runtime& rt, std::uint64_t beside_heap) {
@@ -90,6 +95,7 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                       {"verification", r.verification_on ? "on" : "off"},
                       {"messages_local", r.traffic.messages_local},
                       {"messages_remote", r.traffic.messages_remote},
+                      {"messages_direct", r.traffic.messages_direct},
                       {"combined_local", r.traffic.combined_local},
                       {"combined_remote", r.traffic.combined_remote},
                       {"remote_fraction", remote},

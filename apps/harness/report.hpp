@@ -14,7 +14,8 @@ namespace harness {
 struct Traffic {
   std::uint64_t messages_local = 0;
   std::uint64_t messages_remote = 0;
-  std::uint64_t combined_local = 0;  // calls that have travelled in another's message
+  std::uint64_t messages_direct = 0;  // of the remote, in no buffer
+  std::uint64_t combined_local = 0;   // calls that have travelled in another's message
   std::uint64_t combined_remote = 0;
   std::uint64_t buffers_sent = 0;
   std::uint64_t bytes_sent = 0;

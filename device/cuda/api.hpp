@@ -16,6 +16,8 @@ inline constexpr DeviceAttribute kProcessors = cudaDevAttrMultiProcessorCount;
 inline constexpr DeviceAttribute kProcessorScratch = cudaDevAttrMaxSharedMemoryPerMultiprocessor;
 inline constexpr DeviceAttribute kGroupScratch = cudaDevAttrMaxSharedMemoryPerBlockOptin;
 inline constexpr auto kScratchAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+// Where the devices' link has atomics (DeviceGetP2PAttribute).
+inline constexpr bool kHeapTakesPeersAtomics = true;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }

@@ -1,13 +1,13 @@
 // Updates of device memory whose result nobody wants, on CUDA: by name, since of atomicAdd() the compiler
-// (13.0) does not see in larger functions that the result is unused, and then the memory sends it back.
-// Device pass only.
+// (13.0) does not see in larger functions that the result is unused, and then the memory sends it back. Of
+// the system's scope, since peers' GPUs may change the same word. Device pass only.
 #pragma once
 
 namespace esker::gpu {
 
 #define ESKER_REDUCE(name, Type, instruction, constraint)                                                \
   __device__ inline void name(Type* at, Type value) {                                                    \
-    asm volatile("red.relaxed.gpu.global." instruction " [%0], %1;" ::"l"(__cvta_generic_to_global(at)), \
+    asm volatile("red.relaxed.sys.global." instruction " [%0], %1;" ::"l"(__cvta_generic_to_global(at)), \
                  constraint(value)                                                                       \
                  : "memory");                                                                            \
   }

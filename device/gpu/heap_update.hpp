@@ -33,7 +33,7 @@ __device__ void exchange_loop(T* at, Next next) {
     const T value = next(old);
     U desired;
     __builtin_memcpy(&desired, &value, sizeof desired);
-    const U found = atomicCAS(word, seen, desired);
+    const U found = atomicCAS_system(word, seen, desired);
     if (found == seen) return;
     seen = found;
   }

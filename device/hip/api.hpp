@@ -19,6 +19,8 @@ inline constexpr DeviceAttribute kProcessors = hipDeviceAttributeMultiprocessorC
 inline constexpr DeviceAttribute kProcessorScratch = hipDeviceAttributeMaxSharedMemoryPerMultiprocessor;
 inline constexpr DeviceAttribute kGroupScratch = hipDeviceAttributeMaxSharedMemoryPerBlock;
 inline constexpr auto kScratchAttribute = hipFuncAttributeMaxDynamicSharedMemorySize;
+// On memory of hipMalloc() they need not be one to its own device's.
+inline constexpr bool kHeapTakesPeersAtomics = false;
 inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return hipHostFree(at); }

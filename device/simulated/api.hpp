@@ -38,6 +38,10 @@ ApiError GetDeviceProperties(Properties* properties, int device);
 ApiError DeviceGetAttribute(int* value, Attribute which, int device);
 ApiError DeviceSynchronize();
 ApiError DeviceEnablePeerAccess(int device, unsigned flags);
+ApiError DeviceGetPCIBusId(char* address, int bytes, int device);
+ApiError DeviceGetByPCIBusId(int* device, const char* address);
+enum PeerAttribute { DevP2PAttrNativeAtomicSupported };
+ApiError DeviceGetP2PAttribute(int* value, PeerAttribute which, int device, int peer);
 
 // Memory.
 enum MemcpyKind { MemcpyDefault };
@@ -100,6 +104,7 @@ inline constexpr DeviceAttribute kProcessors = DeviceAttribute::kProcessors;
 inline constexpr DeviceAttribute kProcessorScratch = DeviceAttribute::kProcessorScratch;
 inline constexpr DeviceAttribute kGroupScratch = DeviceAttribute::kGroupScratch;
 inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicSharedMemorySize;
+inline constexpr bool kHeapTakesPeersAtomics = true;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }
 inline ApiError free_pinned(void* at) { return simulated::Free(at); }
 }  // namespace esker::gpu

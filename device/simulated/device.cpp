@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -266,6 +267,18 @@ ApiError DeviceSynchronize() {
   return Success;
 }
 ApiError DeviceEnablePeerAccess(int, unsigned) { return Success; }
+ApiError DeviceGetPCIBusId(char* address, int bytes, int device) {
+  std::snprintf(address, static_cast<std::size_t>(bytes), "%d", device);
+  return Success;
+}
+ApiError DeviceGetByPCIBusId(int* device, const char* address) {
+  *device = std::atoi(address);
+  return Success;
+}
+ApiError DeviceGetP2PAttribute(int* value, PeerAttribute, int, int) {
+  *value = 1;
+  return Success;
+}
 
 ApiError MemGetInfo(std::size_t* free, std::size_t* total) {
   *free = Allocations::memory() / kDevices;

@@ -18,7 +18,7 @@
 namespace esker::simulated {
 
 template <class T>
-T atomicCAS(T* at, T expected, T desired) {
+T atomicCAS_system(T* at, T expected, T desired) {
   __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }

@@ -6,7 +6,7 @@
 
 namespace esker::gpu {
 
-using simulated::atomicCAS;
+using simulated::atomicCAS_system;
 
 template <class T>
 void reduce_add(T* at, T value) {

@@ -48,6 +48,7 @@ struct Messages {
   const std::uint64_t* words;
   std::uint32_t source;
 
+  ESKER_HD std::byte* heap_base(const DeviceShare& share) const { return share.heap.base; }
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t i) const { return words[r * stride + i]; }
   ESKER_HD std::uint64_t offset(std::uint32_t i) const { return word(0, i) & kOffsetMask; }
 
@@ -67,13 +68,15 @@ struct Messages {
   }
 };
 
-/// One message of a lane's own to its own PE, whose call has been checked already.
+/// One message of a lane's own to its own PE, or to a peer whose heap it reaches; its call has been checked.
 struct OwnMessage {
   static constexpr bool kMany = false;
   Command command;
   const std::uint64_t* words;
+  std::byte* heap;
   static constexpr std::uint32_t count = 1, source = 0;
 
+  ESKER_HD std::byte* heap_base(const DeviceShare&) const { return heap; }
   ESKER_HD std::uint64_t word(std::uint32_t r, std::uint32_t) const { return words[r]; }
   ESKER_HD std::uint64_t offset(std::uint32_t) const { return words[0] & kOffsetMask; }
   ESKER_HD static bool is_inside(const HeapView&, std::uint64_t, std::uint32_t, std::uint32_t) {
@@ -104,7 +107,7 @@ template <Operation O, class T, class M>
 ESKER_HD void update_all(const DeviceShare& share, const M& m, const Position& mine) {
   const HeapView heap = share.heap;
   const auto apply = [&](std::uint64_t offset, std::uint64_t word) {
-    update<O>(GroupLane::in_global(reinterpret_cast<T*>(heap.base + offset)), word);
+    update<O>(GroupLane::in_global(reinterpret_cast<T*>(m.heap_base(share) + offset)), word);
   };
   // Several loads are under way before the first is used; fewer where few are expected, for the code's size.
   constexpr bool kOften = O == Operation::kPut || O == Operation::kInc || O == Operation::kAdd;
@@ -142,7 +145,7 @@ ESKER_HD void put_16(const DeviceShare& share, const M& m, const Position& mine)
     const std::uint64_t offset = m.offset(i);
     if (!m.is_inside(share.heap, offset, 16, 16) && !m.may_be_inside(share, offset, 16, 16, m.source))
       continue;
-    auto* const at = GroupLane::in_global(reinterpret_cast<std::uint64_t*>(share.heap.base + offset));
+    auto* const at = GroupLane::in_global(reinterpret_cast<std::uint64_t*>(m.heap_base(share) + offset));
     store(at, m.word(1, i));
     store(at + 1, m.word(2, i));
   }
@@ -337,9 +340,23 @@ ESKER_HD void apply_built_in(const DeviceShare& share, const M& m, const Positio
   }
 }
 
-/// A lane's own message to its own PE, of a command that the compiler knows or not.
-ESKER_HD inline void apply_own(const DeviceShare& share, Command command, const std::uint64_t* words) {
-  apply_built_in(share, OwnMessage{command, words}, Position{0, 1, 0});
+/// A lane's own message, of a command that the compiler knows or not.
+ESKER_HD inline void apply_own(const DeviceShare& share, std::byte* heap, Command command,
+                               const std::uint64_t* words) {
+  apply_built_in(share, OwnMessage{command, words, heap}, Position{0, 1, 0});
+}
+
+/// The heap in which a lane may apply a message for `bin` itself, or null. In a peer's only what is one
+/// instruction there: a loop would wait for the link each time.
+ESKER_HD inline std::byte* heap_in_reach(const DeviceShare& share, std::uint32_t bin, Operation operation) {
+  if (operation == Operation::kActiveMessage) return nullptr;  // handlers run in passes alone
+  if (bin == kSelf) return share.heap.base;
+  if (bin == kNetwork || operation == Operation::kMin || operation == Operation::kMax) return nullptr;
+  return share.heap_of[bin];
+}
+/// The package of a message for `bin` that travels.
+ESKER_HD inline std::uint32_t package_for(const DeviceShare& share, std::uint32_t bin) {
+  return bin == kSelf ? share.self_link : bin == kNetwork ? share.links : bin;
 }
 
 /// Places where messages arrive: the slots of each used link's mailbox, then those of frames.

@@ -39,12 +39,11 @@ std::uint64_t hash_of_host() {
 struct Offer {
   std::uint64_t host;
   std::uint64_t process;
-  std::uint64_t device;
-  std::uint64_t address;  // of the inbox, in that process
+  char device[16];            // its PCI address: processes may count devices differently
+  std::uint64_t inbox, heap;  // addresses in that process
   std::uint64_t usable;
   std::uint64_t mailboxes;  // that the inbox has: the last for the PE itself
-  std::uint64_t reserved[4];
-  MemoryHandle handle;
+  MemoryHandle inbox_handle, heap_handle;
 };
 static_assert(sizeof(MemoryHandle) == 64 && sizeof(Offer) <= sizeof(InboxOffer::words));
 
@@ -132,12 +131,18 @@ class Engine final : public DeviceEngine {
     Offer mine{};
     mine.host = hash_of_host();
     mine.process = static_cast<std::uint64_t>(getpid());
-    mine.device = static_cast<std::uint64_t>(device_);
+    require(ESKER_GPU(DeviceGetPCIBusId)(mine.device, sizeof mine.device, device_),
+            "asking for the device's address");
     if (settings_.heap_on_device) {
       inbox_ = DeviceMemory(kMailboxBytes * mailboxes(), "the inbox");
       mine.mailboxes = mailboxes();
-      mine.address = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
-      mine.usable = ESKER_GPU(IpcGetMemHandle)(&mine.handle, inbox_.as<void>()) == ESKER_GPU(Success) ? 1 : 2;
+      mine.inbox = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
+      mine.heap = reinterpret_cast<std::uint64_t>(heap_base_);
+      const auto describe = [](MemoryHandle& handle, void* at) {
+        return ESKER_GPU(IpcGetMemHandle)(&handle, at) == ESKER_GPU(Success);
+      };
+      mine.usable =
+          describe(mine.inbox_handle, inbox_.as<void>()) && describe(mine.heap_handle, heap_base_) ? 1 : 2;
       (void)ESKER_GPU(GetLastError)();
     }
     InboxOffer words;
@@ -156,6 +161,7 @@ class Engine final : public DeviceEngine {
       return offer;
     };
     std::uint32_t links = 0;
+    share_.most_direct = settings_.direct_messages;
     if (inbox_) {
       const Offer mine = offer_of(settings_.pe);
       for (std::uint32_t pe = 0; use_peers && pe < offers.size() && links + 1 < kMaxLinks; ++pe) {
@@ -167,7 +173,11 @@ class Engine final : public DeviceEngine {
             index_on_host(offers, settings_.pe) + 1 >= peer.mailboxes) {
           continue;
         }
-        std::byte* const inbox = open_inbox(mine, peer, pe);
+        const std::string what = fmt::format(
+            "reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe, settings_.pe);
+        std::byte* const inbox = open(mine, peer, peer.inbox, peer.inbox_handle, what);
+        if (settings_.direct_messages > 0 && changes_heap_of(peer))
+          share_.heap_of[links] = open(mine, peer, peer.heap, peer.heap_handle, what);
         share_.pe_of[links] = pe;
         const std::uint32_t mine_there = index_on_host(offers, settings_.pe);
         const std::uint32_t its_here = index_on_host(offers, pe);
@@ -360,9 +370,10 @@ class Engine final : public DeviceEngine {
     return wanted && settings_.heap_on_device;
   }
   DeviceTraffic traffic() const override {
-    return {sent_.load(std::memory_order_relaxed),    local_.load(std::memory_order_relaxed),
-            applied_.load(std::memory_order_relaxed), packages_.load(std::memory_order_relaxed),
-            bytes_.load(std::memory_order_relaxed),   by_handlers_.load(std::memory_order_relaxed)};
+    return {sent_.load(std::memory_order_relaxed),       local_.load(std::memory_order_relaxed),
+            applied_.load(std::memory_order_relaxed),    direct_.load(std::memory_order_relaxed),
+            packages_.load(std::memory_order_relaxed),   bytes_.load(std::memory_order_relaxed),
+            by_handlers_.load(std::memory_order_relaxed)};
   }
 
   std::string was_doing() const override {
@@ -521,19 +532,37 @@ class Engine final : public DeviceEngine {
     return index;
   }
 
-  std::byte* open_inbox(const Offer& mine, const Offer& peer, std::uint32_t pe) {
-    const std::string what = fmt::format(
-        "reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe, settings_.pe);
+  /// This process's number of a peer's device; -1: it does not see it.
+  static int number_of(const Offer& peer) {
+    int device = -1;
+    if (ESKER_GPU(DeviceGetByPCIBusId)(&device, peer.device) == ESKER_GPU(Success)) return device;
+    (void)ESKER_GPU(GetLastError)();
+    return -1;
+  }
+  /// Whether atomics from here on the peer's heap and its own are one to it.
+  bool changes_heap_of(const Offer& peer) const {
+    const int device = number_of(peer);
+    if (!kHeapTakesPeersAtomics || device < 0) return false;
+    if (device == device_) return true;
+    int value = 0;
+    const bool known = ESKER_GPU(DeviceGetP2PAttribute)(&value, ESKER_GPU(DevP2PAttrNativeAtomicSupported),
+                                                        device_, device) == ESKER_GPU(Success);
+    (void)ESKER_GPU(GetLastError)();
+    return known && value != 0;
+  }
+  /// Memory of a peer's, at `address` there.
+  std::byte* open(const Offer& mine, const Offer& peer, std::uint64_t address, const MemoryHandle& handle,
+                  const std::string& what) {
     if (peer.process == mine.process) {
-      if (peer.device != mine.device) {
-        const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(static_cast<int>(peer.device), 0);
+      if (const int device = number_of(peer); device != device_) {
+        const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(device, 0);
         if (error != ESKER_GPU(ErrorPeerAccessAlreadyEnabled)) require(error, what);
         (void)ESKER_GPU(GetLastError)();
       }
-      return reinterpret_cast<std::byte*>(peer.address);
+      return reinterpret_cast<std::byte*>(address);
     }
     void* at = nullptr;
-    require(ESKER_GPU(IpcOpenMemHandle)(&at, peer.handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
+    require(ESKER_GPU(IpcOpenMemHandle)(&at, handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
     opened_.push_back(at);
     return static_cast<std::byte*>(at);
   }
@@ -683,6 +712,7 @@ class Engine final : public DeviceEngine {
     sent_.store(t.sent, std::memory_order_relaxed);
     local_.store(t.local, std::memory_order_relaxed);
     applied_.store(t.applied, std::memory_order_relaxed);
+    direct_.store(t.direct, std::memory_order_relaxed);
     packages_.store(t.packages, std::memory_order_relaxed);
     bytes_.store(t.bytes, std::memory_order_relaxed);
     by_handlers_.store(t.by_handlers, std::memory_order_relaxed);
@@ -704,7 +734,7 @@ class Engine final : public DeviceEngine {
   PinnedMemory host_words_, staging_, cursors_;
   DeviceMemory frames_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
   DeviceMemory handler_slots_, handler_shards_, granule_locks_;
-  std::vector<void*> opened_;  // peers' inboxes
+  std::vector<void*> opened_;  // peers' inboxes and heaps
   DeviceShare share_{};        // the host's copy
   std::atomic<const char*> kernel_{nullptr};
   struct KnownHandler {
@@ -747,7 +777,8 @@ class Engine final : public DeviceEngine {
   std::atomic<bool> peers_wanted_{false};             // packages may wait at peers for a pass
   std::jthread starter_;
 
-  std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, packages_{0}, bytes_{0}, by_handlers_{0};
+  std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, direct_{0}, packages_{0}, bytes_{0},
+      by_handlers_{0};
 };
 
 }  // namespace

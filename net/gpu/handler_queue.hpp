@@ -27,18 +27,19 @@ ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t w
   const gpu::DeviceShare& share = *share_;
   ++sent_;
   std::uint32_t bin = share.bin(words[0] >> kOffsetBits);
-  if (bin == gpu::kSelf && command.operation != Operation::kActiveMessage) {
-    gpu::apply_own(share, command, words);
-    ++local_;
+  if (std::byte* const heap = gpu::heap_in_reach(share, bin, command.operation)) {
+    gpu::apply_own(share, heap, command, words);
+    ++applied_;
+    if (bin != gpu::kSelf) gpu::PassOutbox::count_direct();
     return;
   }
-  bin = bin == gpu::kSelf ? share.self_link : bin == gpu::kNetwork ? share.links : bin;
+  bin = gpu::package_for(share, bin);
   if (!gpu::PassOutbox::try_post(bin, command, width, words))
     gpu::queue_message(share, command.word(), width, words, 1);
 }
 
 ESKER_HD inline void HandlerContext::count() {
-  if (sent_ > 0) gpu::PassOutbox::count_of_handlers(sent_, local_);
+  if (sent_ > 0) gpu::PassOutbox::count_of_handlers(sent_, applied_);
 }
 
 namespace gpu {
@@ -104,7 +105,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t 
     }
     crew.sync();
   }
-  outbox.count_local();
+  outbox.count_applied();
   return taken;
 }
 

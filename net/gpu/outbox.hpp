@@ -66,7 +66,8 @@ struct OutboxState {
   bool in_pass;
   bool reserved;                       // a part of each mailbox is for passes, and this is none
   GroupAtomic<std::uint32_t> blocked;  // of a pass: it found no room for what it has taken
-  std::uint64_t local;                 // messages that lanes, and handlers, have applied here themselves
+  std::uint64_t applied;               // messages that lanes, and handlers, have applied themselves
+  std::uint64_t direct;                // of them, those in peers' heaps
   std::uint64_t by_handlers;           // messages that handlers have sent
   alignas(16) std::uint64_t pool[PoolWords == kLentPool ? 2 : PoolWords];
 };
@@ -128,22 +129,22 @@ class GroupOutbox {
     lane.group().sync();
   }
 
-  /// Sends one message, or applies it at once if it is for this PE. Returns whether this lane's crew has sent
+  /// Sends one message, or applies it at once: if it is for this PE, or for a peer in reach and this lane has
+  /// not done so often (decision 0029). Returns whether this lane's crew has sent
   /// a package: then it may send on what handlers have sent. `Width` is a constant where it is known.
   template <class Width>
   ESKER_HD bool post(Command command, Width width, const std::uint64_t* words) {
     const DeviceShare& share = share_here();
     std::uint32_t bin = share.bin(static_cast<std::uint32_t>(words[0] >> kOffsetBits));
-    if (bin == kSelf) {
-      if (command.operation == Operation::kActiveMessage) {  // handlers run in passes alone
-        bin = share.self_link;
-      } else {
-        apply_own(share, command, words);
-        ++local_;
-        bin = kNoBin;
-      }
-    } else if (bin == kNetwork) {
-      bin = share.links;
+    std::byte* heap = nullptr;
+    if (bin == kSelf || applied_ < share.most_direct) heap = heap_in_reach(share, bin, command.operation);
+    if (heap != nullptr) {
+      apply_own(share, heap, command, words);
+      ++applied_;
+      if (bin != kSelf) count_direct();
+      bin = kNoBin;
+    } else {
+      bin = package_for(share, bin);
     }
     return send(bin, command.word(), width, words);
   }
@@ -178,23 +179,25 @@ class GroupOutbox {
     }
   }
 
-  /// Of what handlers have sent, `local` they have applied here themselves.
-  ESKER_HD static void count_of_handlers(std::uint32_t sent, std::uint32_t local) {
+  /// One of those that a lane has applied itself, in a peer's heap.
+  ESKER_HD static void count_direct() { (void)counter(state_here().direct).fetch_add_relaxed(1); }
+  /// Of what handlers have sent, `applied` they have applied themselves.
+  ESKER_HD static void count_of_handlers(std::uint32_t sent, std::uint32_t applied) {
     (void)counter(state_here().by_handlers).fetch_add_relaxed(sent);
-    if (local > 0) (void)counter(state_here().local).fetch_add_relaxed(local);
+    if (applied > 0) (void)counter(state_here().applied).fetch_add_relaxed(applied);
   }
 
   /// What this outbox has applied at once counts from now on.
-  ESKER_HD void count_local() {
-    if (local_ > 0) counter(state_here().local).fetch_add_relaxed(local_);
-    local_ = 0;
+  ESKER_HD void count_applied() {
+    if (applied_ > 0) counter(state_here().applied).fetch_add_relaxed(applied_);
+    applied_ = 0;
   }
 
   /// Of a pass: its group need not take more of what handlers have sent.
   ESKER_HD static bool is_blocked() { return state_here().blocked.load_relaxed() != 0; }
 
   ESKER_HD void finish(std::uint32_t group_lanes) {
-    count_local();
+    count_applied();
     leave(salt_, group_lanes);
   }
 
@@ -517,14 +520,15 @@ class GroupOutbox {
       if (last && left_of(seen) > kFull) duty = close(bin, seen);
       do_duties(salt, crew, duty);
     }
-    const std::uint64_t local = state.local;
+    const std::uint64_t applied = state.applied;
     const DeviceShare& share = share_here();
     if (last && state.by_handlers > 0)
       counter(share.totals->by_handlers).fetch_add_relaxed(state.by_handlers);
-    if (last && local > 0) {
-      counter(share.totals->sent).fetch_add_relaxed(local);
-      counter(share.totals->local).fetch_add_relaxed(local);
-      counter(share.totals->applied).fetch_add_relaxed(local);
+    if (last && applied > 0) {
+      counter(share.totals->sent).fetch_add_relaxed(applied);
+      counter(share.totals->local).fetch_add_relaxed(applied - state.direct);
+      counter(share.totals->direct).fetch_add_relaxed(state.direct);
+      counter(share.totals->applied).fetch_add_relaxed(applied);
     }
   }
 
@@ -553,8 +557,8 @@ class GroupOutbox {
     return looks;
   }
 
-  std::uint32_t salt_;       // another one in each wave: waves look for slots in different places
-  std::uint32_t local_ = 0;  // messages that this lane has applied here itself
+  std::uint32_t salt_;         // another one in each wave: waves look for slots in different places
+  std::uint32_t applied_ = 0;  // messages that this lane has applied itself
 };
 
 /// A pass's.

@@ -79,6 +79,7 @@ struct Totals {
   std::uint64_t applied;      // messages applied here, by any path
   std::uint64_t sent;         // messages that left lanes or handlers and do not pass the host queue
   std::uint64_t local;        // of them, those to this PE
+  std::uint64_t direct;       // of them, those that lanes here have applied in peers' heaps
   std::uint64_t packages;     // to peers
   std::uint64_t bytes;        // in them
   std::uint64_t by_handlers;  // messages that handlers have sent
@@ -198,6 +199,8 @@ struct DeviceShare {
   std::uint32_t pe_of[kMaxLinks];
   Mailbox to[kMaxLinks];
   Mailbox from[kMaxLinks];
+  std::byte* heap_of[kMaxLinks];  // of the link's PE, where lanes here reach it; else null
+  std::uint32_t most_direct;      // messages that a lane applies itself before those for peers travel
   FrameTurn* frame_turns;
   const std::byte* frames;  // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;

@@ -99,13 +99,18 @@ void count_traffic(Runtime& rt) {
   });
   rt.barrier_all();
   const Statistics s = rt.statistics();
+  const Config& c = rt.config();
+  const bool goes_direct = kReachesPeersHeaps && c.heap != HeapKind::kHost &&
+                           c.peer_memory != PeerMemory::kOff && c.direct_messages > 0;
   EXPECT_EQ(s.messages_published, 600u);
   EXPECT_EQ(s.messages_by_handlers, 300u);  // 100 from each PE arrive here
   EXPECT_EQ(s.messages_local, 200u);        // a handler's messages all leave
   EXPECT_EQ(s.messages_remote, 400u + 300u);
   EXPECT_EQ(s.messages_applied, 900u);
+  // 200 of lanes' increments, all of handlers'.
+  EXPECT_EQ(s.messages_direct, goes_direct ? 200u + 300u : 0u);
   EXPECT_GE(s.packages, 2u);
-  EXPECT_GE(s.bytes_sent, 700u * 8);
+  EXPECT_GE(s.bytes_sent, (700u - s.messages_direct) * 8);
   if (!kOnGpu) {                    // where packages stand in for buffers between GPUs
     EXPECT_GE(s.buffers_sent, 7u);  // 1 KiB holds 120 increments at most
     EXPECT_GE(s.bytes_sent, s.buffers_sent * sizeof(wire::FrameHeader) + 700 * 8);
@@ -117,10 +122,13 @@ void count_traffic(Runtime& rt) {
 TEST(Statistics, AddUp) {
   for (const HeapKind heap : {HeapKind::kAuto, HeapKind::kHost}) {
     for (const PeerMemory peers : {PeerMemory::kAuto, PeerMemory::kOff}) {
-      Config config = tiny_config();
-      config.heap = heap;
-      config.peer_memory = peers;
-      run_pes(3, config, count_traffic);
+      for (const std::uint32_t direct : {0u, 1u}) {
+        Config config = tiny_config();
+        config.heap = heap;
+        config.peer_memory = peers;
+        config.direct_messages = direct;
+        run_pes(3, config, count_traffic);
+      }
     }
   }
 }

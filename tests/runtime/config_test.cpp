@@ -86,6 +86,7 @@ const std::vector<Case>& cases() {
       {"transport", "loopback", "loopback", "tcp"},
       {"heap", "host", "host", "hbm"},
       {"peer_memory", "off", "off", "maybe"},
+      {"direct_messages", "2^4", "16", "-1"},
       {"heap_bytes", "2^30", "1GiB", "-1"},
       {"package_bytes", "4096", "4KiB", "1000"},
       {"package_slots", "2^8", "256", "100"},

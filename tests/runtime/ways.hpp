@@ -24,6 +24,13 @@ inline constexpr bool kSimulated = true;
 inline constexpr bool kSimulated = false;
 #endif
 
+/// Whether atomics on other GPUs' memory are one to these.
+#if defined(ESKER_TEST_HIP)
+inline constexpr bool kReachesPeersHeaps = false;
+#else
+inline constexpr bool kReachesPeersHeaps = kOnGpu;
+#endif
+
 /// Settings so small that queue, pools and buffers are full most of the time: every push-back runs.
 inline Config tiny_config() {
   Config config;
@@ -61,13 +68,15 @@ Way way(std::string name, std::uint32_t n_pes, Change change) {
   return result;
 }
 
-/// On a GPU: where the heap stands, whether peers' inboxes are reached or the host carries every message, and
-/// how few packages the host's queue holds. All PEs share the GPU, as threads of one process.
+/// On a GPU: where the heap stands, whether peers' inboxes are reached or the host carries every message,
+/// whether lanes reach peers' heaps too, and how few packages the host's queue holds. All PEs share the GPU,
+/// as threads of one process.
 inline std::vector<Way> gpu_ways() {
-  const auto on_device = [](PeerMemory peers, std::uint32_t slots) {
+  const auto on_device = [](PeerMemory peers, std::uint32_t slots, std::uint32_t direct = 0) {
     return [=](Config& config) {
       config.heap = HeapKind::kDevice;
       config.peer_memory = peers;
+      config.direct_messages = direct;
       config.device_package_slots = slots;
     };
   };
@@ -79,13 +88,15 @@ inline std::vector<Way> gpu_ways() {
   };
   std::vector<Way> all{way("heap on the device", 1, on_device(PeerMemory::kAuto, 4)),
                        way("heap on the host", 1, on_host(2)),
-                       way("peer memory", 2, on_device(PeerMemory::kOn, 2)),
+                       way("packages to peers", 2, on_device(PeerMemory::kOn, 2)),
+                       way("direct to peers, the first 3", 2, on_device(PeerMemory::kOn, 2, 3)),
                        way("no peer memory, 2 slots", 2, on_device(PeerMemory::kOff, 2))};
   if (kSimulated) return all;  // more threads than cores by far
-  all.insert(all.end(),
-             {way("heap on the host", 3, on_host(4)), way("peer memory", 3, on_device(PeerMemory::kOn, 4)),
-              way("no peer memory, 4 slots", 4, on_device(PeerMemory::kOff, 4)),
-              way("peer memory", 4, on_device(PeerMemory::kAuto, 2))});
+  all.insert(all.end(), {way("heap on the host", 3, on_host(4)),
+                         way("packages to peers", 3, on_device(PeerMemory::kOn, 4)),
+                         way("no peer memory, 4 slots", 4, on_device(PeerMemory::kOff, 4)),
+                         way("packages to peers", 4, on_device(PeerMemory::kAuto, 2)),
+                         way("direct to peers", 4, on_device(PeerMemory::kAuto, 2, 16))});
   return all;
 }
 
