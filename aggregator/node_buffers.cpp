@@ -158,13 +158,6 @@ void NodeBuffers::switch_command(std::uint32_t command, std::uint32_t words) {
   words_ = words;
 }
 
-void NodeBuffers::close_all() {
-  if (open_buffers_ == 0) return;
-  for (std::uint32_t pe = 0; pe < open_.size(); ++pe) {
-    if (open_[pe].buffer != nullptr) close(pe, "flush");
-  }
-}
-
 bool NodeBuffers::close_stale(IdleClock idle, std::chrono::nanoseconds timeout,
                               std::chrono::nanoseconds max_age) {
   if (open_buffers_ == 0) return false;

@@ -66,8 +66,18 @@ class NodeBuffers {
   /// pool pushed back.
   std::uint32_t append(const PackageView& package, std::uint32_t first);
 
-  /// Closes every buffer that holds a message.
-  void close_all();
+  /// Closes every buffer that holds a message; those for PEs for which `may(pe)`. True if one was closed.
+  void close_all() {
+    (void)close_where([](std::uint32_t) { return true; });
+  }
+  template <class May>
+  bool close_where(May may) {
+    const std::uint32_t before = open_buffers_;
+    for (std::uint32_t pe = 0; open_buffers_ > 0 && pe < open_.size(); ++pe) {
+      if (open_[pe].buffer != nullptr && may(pe)) close(pe, "flush");
+    }
+    return open_buffers_ < before;
+  }
 
   /// Closes buffers that got nothing since a call `timeout` or more earlier on the same clock, or that
   /// are older than `max_age`. True if one was closed.

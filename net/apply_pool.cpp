@@ -39,15 +39,10 @@ void ApplyWorker::send(const PackageView& package) {
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 
-bool ApplyWorker::close_outbox(bool all) {
+bool ApplyWorker::close_stale() {
   if (outbox_.empty()) return false;
-  bool closed = true;
-  if (all) {
-    outbox_.close_all();
-  } else {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    closed = outbox_.close_stale({false, now}, settings_.timeout, std::chrono::nanoseconds::max());
-  }
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const bool closed = outbox_.close_stale({false, now}, settings_.timeout, std::chrono::nanoseconds::max());
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
   return closed;
 }
@@ -88,7 +83,7 @@ void ApplyPool::run(Helper& helper, std::uint32_t index) {
       if (!failed_.load(std::memory_order_acquire)) {
         try {
           helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
-          if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox(true);
+          if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox();
         } catch (const Error& error) {
           failed_.store(true, std::memory_order_release);
           on_error_(error);
@@ -97,7 +92,8 @@ void ApplyPool::run(Helper& helper, std::uint32_t index) {
       job->left.fetch_sub(1, std::memory_order_acq_rel);  // [job]
       helper.queued.fetch_sub(1, std::memory_order_release);
       backoff.reset();
-    } else if (helper.worker.close_outbox(flushing_.load(std::memory_order_acquire))) {
+    } else if (flushing_.load(std::memory_order_acquire) ? helper.worker.close_outbox()
+                                                         : helper.worker.close_stale()) {
       backoff.reset();
     } else {
       backoff.wait(helper.bell, [&] {

@@ -43,8 +43,18 @@ class ApplyWorker {
   void apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap);
   /// Sends what handlers elsewhere, on a GPU, have sent.
   void send(const PackageView& package);
-  /// Closes what handlers have sent: all of it, or what is past its time-out. True if there was some.
-  bool close_outbox(bool all);
+  /// Closes what handlers have sent: what goes to those PEs for which `may(pe)`, or what is past its
+  /// time-out. True if there was some.
+  template <class May>
+  bool close_outbox(May may) {
+    const bool closed = outbox_.close_where(may);
+    was_open_.store(outbox_.open_buffers(), std::memory_order_release);
+    return closed;
+  }
+  bool close_outbox() {
+    return close_outbox([](std::uint32_t) { return true; });
+  }
+  bool close_stale();
   bool outbox_empty() const { return was_open_.load(std::memory_order_acquire) == 0; }
   const Applier& applier() const { return applier_; }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -75,6 +76,8 @@ class DeviceEngine {
   /// `offers[pe]` of all PEs. With `use_peers` those that this GPU reaches become links; the rest, all of
   /// them otherwise, are reached through the network. Returns how many links there are.
   virtual std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
+  /// After link(): PEs whose kernels run on this GPU at a time, this one included.
+  virtual std::uint32_t sharers() const = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
   /// Packages that a group of lanes keeps open, one for each way out: the links, the host, and where there
@@ -88,6 +91,9 @@ class DeviceEngine {
   /// A kernel follows on stream() / has been started, with what went wrong or "".
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;
+  /// After the network's owner and the aggregators have ended: lanes that wait for them drop what they send.
+  /// Waits until nothing runs; false: something still does after `patience`, if that is not 0.
+  virtual bool abandon(std::chrono::seconds patience) = 0;
 
   // The network's owner.
 

@@ -144,7 +144,7 @@ bool Network::progress() {
     if (device_ != nullptr && !failure_.is_set()) moved |= step_device();
     moved |= answer_quiet();
     const bool flushing = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
-    if (!moved) moved |= inline_worker_.close_outbox(flushing);
+    if (!moved) moved |= close_outbox(flushing);
     moved |= serve();
   } catch (const Error& error) {
     fail(error);
@@ -157,6 +157,13 @@ bool Network::progress() {
     user_bell_.ring();
   }
   return moved;
+}
+
+bool Network::close_outbox(bool flushing) {
+  if (!flushing) return inline_worker_.close_stale();
+  // Behind others a buffer would wait, and take as much memory as a full one.
+  return inline_worker_.close_outbox(
+      [this](std::uint32_t pe) { return projecting_ || to_ship_[pe].empty(); });
 }
 
 bool Network::take_submitted() {
@@ -420,7 +427,7 @@ void Network::send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t valu
   std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(),
               buffer->bytes.get() + sizeof header);
   buffer->used = header.bytes;
-  to_ship_[pe].push_back(buffer);
+  to_ship_[pe].push_front(buffer);  // what it says may be what those before it wait for
   ++queued_;
 }
 
@@ -459,6 +466,11 @@ void Network::control(const wire::FrameHeader& header, const Frame& frame) {
 
 void Network::tell_failure() {
   told_failure_ = true;
+  for (auto& queue : to_ship_) {  // what waits would keep the others from hearing of it
+    for (Buffer* const buffer : queue) give_back(buffer);
+    queue.clear();
+  }
+  queued_ = 0;
   for (std::uint32_t pe = 0; pe < transport_.n_pes(); ++pe) {
     if (pe == transport_.pe()) continue;
     send_control(wire::Kind::kFailure, pe, static_cast<std::uint64_t>(failure_.kind()), failure_.message());
@@ -551,7 +563,7 @@ bool Network::serve_quiet() {
     if (!settle_device(active_->flush_epoch)) return false;
     if (!aggregators_->flushed(active_->flush_epoch)) return false;
     take_from_passes(kEveryPackage);
-    inline_worker_.close_outbox(true);
+    inline_worker_.close_outbox();
     while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
     if (quiet_.emptied < helpers_.helpers()) return false;
     take_submitted();  // what was closed for this call has its sequence number now

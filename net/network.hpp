@@ -164,6 +164,7 @@ class Network final : public BufferSink {
     std::uint64_t passes = 0;
   };
 
+  bool close_outbox(bool flushing);
   bool take_submitted();
   void route(Buffer* buffer);
   bool ship_queued();

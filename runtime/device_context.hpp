@@ -54,6 +54,7 @@ struct DeviceContext {
   const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
   bool has_handlers = false;                       // host only: kernels there leave passes a place
   std::uint32_t bins = 0;                          // host only: packages that a group there keeps open
+  std::uint32_t sharers = 1;                       // host only: PEs whose kernels run there at a time
   Tracer* tracer = nullptr;                        // host only; null: off
 };
 

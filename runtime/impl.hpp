@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -120,6 +121,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   ~Impl() {
     // Threads first, then the network, then the pools whose buffers it may still hold.
     if (aggregators_) aggregators_->stop();
+    if (device_ && !device_->abandon(std::chrono::seconds{config_.hang_seconds})) {
+      std::fprintf(stderr, "esker: PE %u: %s; a kernel still runs after %u s, and the process ends\n", pe_,
+                   failure_.is_set() ? failure_.message().c_str() : "the job has ended",
+                   config_.hang_seconds);
+      std::_Exit(EXIT_FAILURE);
+    }
     network_.reset();
   }
   Impl(const Impl&) = delete;

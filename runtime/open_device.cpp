@@ -73,6 +73,7 @@ void Runtime::Impl::link_peers() {
                     pe_, links, n_pes_ - 1));
   }
   context_.bins = device_->bins();
+  context_.sharers = device_->sharers();
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
 }
 

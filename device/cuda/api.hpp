@@ -16,6 +16,14 @@ inline constexpr DeviceAttribute kProcessors = cudaDevAttrMultiProcessorCount;
 inline constexpr DeviceAttribute kProcessorScratch = cudaDevAttrMaxSharedMemoryPerMultiprocessor;
 inline constexpr DeviceAttribute kGroupScratch = cudaDevAttrMaxSharedMemoryPerBlockOptin;
 inline constexpr auto kScratchAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+/// Whether kernels of several processes run on it at a time: under the multi-process service.
+inline bool is_shared_at_a_time(int device) {
+  int value = 0;
+  constexpr auto kMpsEnabled = static_cast<cudaDeviceAttr>(133);  // named since CUDA 13; older ones refuse it
+  const bool known = cudaDeviceGetAttribute(&value, kMpsEnabled, device) == cudaSuccess;
+  (void)cudaGetLastError();
+  return known && value != 0;
+}
 // Where the devices' link has atomics (DeviceGetP2PAttribute).
 inline constexpr bool kHeapTakesPeersAtomics = true;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;

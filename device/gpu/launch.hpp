@@ -140,15 +140,16 @@ std::uint32_t lend_scratch(std::uint32_t group_lanes, std::uint32_t most) {
 }
 
 /// What launch_on_device() has to give a group of Body so that processors full of them have a place for a
-/// group of Guest, too. 0 where the launch is too small to fill the device. False: they have none
-/// in any case.
+/// group of Guest, too. 0 where the launch is too small to fill the device, and as many as `sharers` like it.
+/// False: they have none in any case.
 ///
 /// A processor that holds k groups of Body, and G of Guest, alone, has room for k (1 - 1 / G) and one: of no
 /// resource does a group of either take more than its k-th, or G-th, part. Scratchpad keeps more out.
 /// There may be kernels like Guest that take up to `more` scratchpad, and other registers: G is what
 /// run_lanes promises for all of them.
 template <class Body, class Guest>
-bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t& scratch_bytes) {
+bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t sharers,
+                    std::uint32_t& scratch_bytes) {
   static_assert(kMostGroupLanes<Guest> < 1024);
   constexpr std::uint32_t kGuests = kGroupsHeld;
   scratch_bytes = 0;
@@ -158,8 +159,9 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t&
   const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
   std::uint32_t groups = fit < all / guest - 1 ? fit : all / guest - 1;
   const std::uint64_t processors = device_attribute(kProcessors);
-  if (groups == 0) return shape.groups() <= processors - processors / 8;
-  if (shape.groups() <= groups * processors) return true;
+  const std::uint64_t launched = shape.groups() * sharers;
+  if (groups == 0) return launched <= processors - processors / 8;
+  if (launched <= groups * processors) return true;
   const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
   const auto give = [&] { scratch_bytes = scratch_left_of<Body>((all - guest) / groups); };
   // In whole KiB it may be so little that one more finds room.

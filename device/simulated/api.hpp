@@ -104,6 +104,7 @@ inline constexpr DeviceAttribute kProcessors = DeviceAttribute::kProcessors;
 inline constexpr DeviceAttribute kProcessorScratch = DeviceAttribute::kProcessorScratch;
 inline constexpr DeviceAttribute kGroupScratch = DeviceAttribute::kGroupScratch;
 inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicSharedMemorySize;
+inline bool is_shared_at_a_time(int) { return false; }  // each process has one of its own
 inline constexpr bool kHeapTakesPeersAtomics = true;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }
 inline ApiError free_pinned(void* at) { return simulated::Free(at); }

@@ -160,6 +160,12 @@ class Engine final : public DeviceEngine {
       std::memcpy(&offer, offers[pe].words.data(), sizeof offer);
       return offer;
     };
+    sharers_ = 0;
+    for (std::uint32_t pe = 0; pe < offers.size(); ++pe) {
+      const Offer mine = offer_of(settings_.pe), other = offer_of(pe);
+      if (other.host != mine.host || std::strcmp(other.device, mine.device) != 0) continue;
+      if (other.process == mine.process || is_shared_at_a_time(device_)) ++sharers_;
+    }
     std::uint32_t links = 0;
     share_.most_direct = settings_.direct_messages;
     if (inbox_) {
@@ -230,6 +236,7 @@ class Engine final : public DeviceEngine {
   }
 
   std::uint32_t bins() const override { return share_.bins(); }
+  std::uint32_t sharers() const override { return sharers_; }
 
   void* stream() const override { return user_stream_; }
   void leave_place(std::uint32_t scratch_bytes) override {
@@ -246,6 +253,22 @@ class Engine final : public DeviceEngine {
       throw Error(Error::Kind::kDevice, fmt::format("kernel '{}': {}", kernel_name(), error));
     launches_.fetch_add(1, std::memory_order_release);
     starter_wake_.notify_one();
+  }
+
+  bool abandon(std::chrono::seconds patience) override {
+    (void)ESKER_GPU(SetDevice)(device_);
+    static constexpr std::uint32_t kAbandoned = 1;
+    (void)ESKER_GPU(MemcpyAsync)(trouble_taken_.as<std::byte>() + 4 * kLineBytes, &kAbandoned,
+                                 sizeof kAbandoned, ESKER_GPU(MemcpyDefault), copy_stream_);
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_}) {
+      while (ESKER_GPU(StreamQuery)(stream) == ESKER_GPU(ErrorNotReady)) {
+        if (patience.count() > 0 && std::chrono::steady_clock::now() >= until) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      }
+    }
+    (void)ESKER_GPU(GetLastError)();
+    return true;
   }
 
   bool was_running() override {
@@ -467,7 +490,7 @@ class Engine final : public DeviceEngine {
   void make_share() {
     host_words_ = PinnedMemory(sizeof(HostWords), "words shared with the device");
     totals_ = DeviceMemory(sizeof(Totals), "counters");
-    trouble_taken_ = DeviceMemory(4 * kLineBytes, "counters");
+    trouble_taken_ = DeviceMemory(5 * kLineBytes, "counters");
     share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes share");
     share_.heap = {heap_base_, 0};
     share_.pe = settings_.pe;
@@ -478,6 +501,8 @@ class Engine final : public DeviceEngine {
     share_.pass_groups =
         reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
     share_.pass_result = reinterpret_cast<PassResult*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
+    share_.abandoned =
+        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + 4 * kLineBytes);
     share_.heap_end = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 3 * kLineBytes);
     if (settings_.heap_on_device) {
       // A run of n messages is at most 1 + n / kChunkMessages chunks.
@@ -725,6 +750,7 @@ class Engine final : public DeviceEngine {
   Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint32_t processors_ = 1;
+  std::uint32_t sharers_ = 1;
   std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;

@@ -25,7 +25,7 @@ ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
   return wave * 0x9e3779b1u >> 8;  // neighbours far apart
 }
 
-/// After so many looks in vain a crew wakes the host, and one of a pass gives up.
+/// After so many looks in vain a crew wakes the host, and sees whether it has gone; one of a pass gives up.
 inline constexpr std::uint32_t kLooksUntilStarving = 256;
 inline constexpr std::uint32_t kLooksOfPass = 64;
 
@@ -64,11 +64,12 @@ struct OutboxState {
   std::uint32_t block_words;        // of the pool
   Block blocks[kMostBlocks];
   bool in_pass;
-  bool reserved;                       // a part of each mailbox is for passes, and this is none
-  GroupAtomic<std::uint32_t> blocked;  // of a pass: it found no room for what it has taken
-  std::uint64_t applied;               // messages that lanes, and handlers, have applied themselves
-  std::uint64_t direct;                // of them, those in peers' heaps
-  std::uint64_t by_handlers;           // messages that handlers have sent
+  bool reserved;                         // a part of each mailbox is for passes, and this is none
+  GroupAtomic<std::uint32_t> blocked;    // of a pass: it found no room for what it has taken
+  GroupAtomic<std::uint32_t> abandoned;  // what finds no room is dropped
+  std::uint64_t applied;                 // messages that lanes, and handlers, have applied themselves
+  std::uint64_t direct;                  // of them, those in peers' heaps
+  std::uint64_t by_handlers;             // messages that handlers have sent
   alignas(16) std::uint64_t pool[PoolWords == kLentPool ? 2 : PoolWords];
 };
 
@@ -395,11 +396,7 @@ class GroupOutbox {
     const std::uint32_t command = block.command, width = block.width, columns = block.columns;
     const std::uint32_t bin = block.bin, first = block.first, strays = block.strays.load_relaxed();
     std::uint32_t count = columns - first;
-    if (count == strays) {  // nothing to send
-      crew.sync();
-      if (leads) give_back(state, index);
-      return;
-    }
+    if (count == strays) return drop(crew, leads, index);  // nothing to send
     if (leads && !state.in_pass) note_call(share, command);
     const std::uint64_t* const words = words_of(state, index) + first;
     if (bin == share.links) {
@@ -412,6 +409,7 @@ class GroupOutbox {
         if (crew.any(has)) break;
         looks = wait_step(salt, crew, looks);
         if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
+        if (crew.any(state.abandoned.load_relaxed() != 0)) return drop(crew, leads, index);
       }
       ticket = crew.of_leader(ticket);
       crew.sync();
@@ -434,6 +432,7 @@ class GroupOutbox {
         if (crew.any(claimed)) break;
         looks = rank.total > 0 ? looks + 1 : wait_step(salt, crew, looks);
         if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
+        if (crew.any(state.abandoned.load_relaxed() != 0)) return drop(crew, leads, index);
       }
       slot = crew.of_first(claimed, slot);
       crew.sync();
@@ -456,6 +455,11 @@ class GroupOutbox {
     crew.sync();
     // Twice as much as was sent, if there is as much: where all PEs send, mailboxes stay nearly empty.
     (void)apply_near(salt, crew, index, 2);
+  }
+
+  ESKER_HD static void drop(const Crew& crew, bool leads, std::uint32_t index) {
+    crew.sync();
+    if (leads) give_back(state_here(), index);
   }
 
   /// Of a pass: what handlers have sent, and this block holds, goes back to their queue, to all shards in
@@ -553,7 +557,11 @@ class GroupOutbox {
   ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t salt, Crew crew, std::uint32_t looks) {
     if (apply_near(salt, crew, looks, 1) > 0) return looks;
     GroupLane::yield();
-    if (++looks % kLooksUntilStarving == 0) share_here().host->starving.store_relaxed(1);
+    if (++looks % kLooksUntilStarving == 0) {
+      const DeviceShare& share = share_here();
+      share.host->starving.store_relaxed(1);
+      if (share.abandoned->load_relaxed() != 0) state_here().abandoned.store_relaxed(1);
+    }
     return looks;
   }
 

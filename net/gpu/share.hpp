@@ -213,6 +213,8 @@ struct DeviceShare {
   DeviceAtomic<std::uint32_t>* trouble_taken;
   DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
   PassResult* pass_result;
+  // 1: nobody empties any more what lanes fill. Thousands of waves look at it while they wait.
+  const DeviceAtomic<std::uint32_t>* abandoned;
   const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
 
   ESKER_HD bool has_handlers() const { return handler_shards != nullptr; }

@@ -92,6 +92,7 @@ class MpiTransport final : public Transport {
     n_pes_ = static_cast<std::uint32_t>(value);
     meet_peers();
     gathered_.resize(n_pes_);
+    under_way_.resize(n_pes_);
     for (std::uint32_t i = 0; i < limits_.receives; ++i) {
       receives_.emplace_back(limits_.frame_bytes);
       requests_.push_back(MPI_REQUEST_NULL);
@@ -118,13 +119,17 @@ class MpiTransport final : public Transport {
   }
 
   bool try_send(std::uint32_t pe, std::span<const std::byte> bytes, void* token) override {
+    // More than a receiver keeps ready would wait in MPI, which looks at all of them each time, and behind
+    // them whatever else is for that PE.
+    if (under_way_[pe] == limits_.receives) return false;
+    ++under_way_[pe];
     sends_.push_back(MPI_REQUEST_NULL);
     // Synchronous: a small frame would otherwise count as sent while it piles up unreceived at its
     // receiver, and nothing would bound how many do.
     check(MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(pe), kTag,
                      comm_, &sends_.back()),
           "MPI_Issend");
-    tokens_.push_back(token);
+    sent_.push_back({token, pe});
     return true;
   }
 
@@ -137,18 +142,19 @@ class MpiTransport final : public Transport {
           "MPI_Testsome");
     if (done <= 0) return;
     for (int i = 0; i < done; ++i) {
-      void*& token = tokens_[static_cast<std::size_t>(sent_indices_[static_cast<std::size_t>(i)])];
-      tokens.push_back(token);
-      token = nullptr;
+      Sent& sent = sent_[static_cast<std::size_t>(sent_indices_[static_cast<std::size_t>(i)])];
+      tokens.push_back(sent.token);
+      --under_way_[sent.pe];
+      sent.is_done = true;
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < sends_.size(); ++i) {
-      if (tokens_[i] == nullptr) continue;
+      if (sent_[i].is_done) continue;
       sends_[kept] = sends_[i];
-      tokens_[kept++] = tokens_[i];
+      sent_[kept++] = sent_[i];
     }
     sends_.resize(kept);
-    tokens_.resize(kept);
+    sent_.resize(kept);
   }
 
   std::optional<Frame> try_receive() override {
@@ -249,8 +255,14 @@ class MpiTransport final : public Transport {
   std::uint32_t n_pes_ = 0;
   std::vector<Peer> peers_;
 
-  std::vector<MPI_Request> sends_;  // sends_[i] belongs to tokens_[i]
-  std::vector<void*> tokens_;
+  struct Sent {
+    void* token = nullptr;
+    std::uint32_t pe = 0;
+    bool is_done = false;
+  };
+  std::vector<MPI_Request> sends_;  // sends_[i] belongs to sent_[i]
+  std::vector<Sent> sent_;
+  std::vector<std::uint32_t> under_way_;  // sends, by PE
   std::vector<int> sent_indices_;
 
   std::vector<Receive> receives_;

@@ -213,6 +213,20 @@ TEST(NodeBuffers, OnlyTheDestinationWithoutNewsIsStale) {
   EXPECT_EQ(bench.buffers.open_buffers(), 1u);
 }
 
+TEST(NodeBuffers, ThoseOfOtherDestinationsStayOpen) {
+  Bench bench(1024, 8, OnExhausted::kGrow);
+  for (const std::uint32_t pe : {0u, 1u, 3u}) bench.send(kInc, 1, pe);
+  EXPECT_FALSE(bench.buffers.close_where([](std::uint32_t pe) { return pe == 2; }));
+  EXPECT_TRUE(bench.buffers.close_where([](std::uint32_t pe) { return pe != 1; }));
+  ASSERT_EQ(bench.sink.held.size(), 2u);
+  EXPECT_EQ(bench.sink.held[0]->destination, 0u);
+  EXPECT_EQ(bench.sink.held[1]->destination, 3u);
+  EXPECT_EQ(bench.buffers.open_buffers(), 1u);
+  bench.buffers.close_all();
+  EXPECT_EQ(bench.sink.held.back()->destination, 1u);
+  EXPECT_TRUE(bench.buffers.empty());
+}
+
 TEST(NodeBuffers, AChangeOfCommandElsewhereDoesNotKeepABufferForEver) {
   Bench bench(1024, 8, OnExhausted::kPushBack);
   bench.send(kPut, 2, 0, 3);

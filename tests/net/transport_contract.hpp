@@ -196,6 +196,7 @@ inline void check_push_back(Transport& t, std::uint64_t stream, std::size_t most
       std::this_thread::yield();
     }
     EXPECT_LE(out.finished(), most);
+    EXPECT_LE(out.started() - out.finished(), most);  // no more is under way
     EXPECT_GT(out.started(), 0u);
   }
   gather(t, {});  // PE 1 receives from here

@@ -1,4 +1,6 @@
-// A call that names a PE or an address that does not exist ends the job, and says who made it.
+// A call that names a PE or an address that does not exist ends the job, and says who made it; so does a PE
+// that leaves while lanes elsewhere wait for it.
+#include <stdexcept>
 #include <string>
 
 #include "../device/gtest.hpp"
@@ -68,6 +70,34 @@ void expect_to_die_of(const std::string& who, Aimer aim) {
 TEST(BadTargetDeathTest, NamesTheLane) { expect_to_die_of(kWho, aim_from_a_lane); }
 TEST(BadTargetDeathTest, NamesTheLaneOfAGroupKernel) { expect_to_die_of(kWho, aim_from_a_group); }
 TEST(BadTargetDeathTest, NamesTheHandler) { expect_to_die_of(" in a handler", aim_from_a_handler); }
+
+/// PE 1 leaves; PE 0 sends to it until it hears of that.
+template <class Item>
+void leave_while_lanes_wait(Runtime& rt) {
+  const auto word = rt.heap().allocate<std::uint64_t>(1);
+  if (rt.pe() == 1) throw std::runtime_error("had enough");
+  for (;;) {
+    rt.launch(
+        kSimulated ? 1000 : 5000,
+        [=] ESKER_LAMBDA(Item item) {
+          for (int i = 0; i < 100; ++i) shmem_inc(item, word.data(), 1);
+        },
+        "siege");
+    rt.quiet();
+  }
+}
+void expect_both_to_end(void (*body)(Runtime&)) {
+  Config config = tiny_config();
+  if (kOnGpu) config.peer_memory = PeerMemory::kOff;
+  const auto failed = Pes(2, config).run_and_catch(body);
+  ASSERT_TRUE(failed[0] && failed[1]);
+  EXPECT_EQ(failed[0]->kind, Error::Kind::kNetwork) << failed[0]->message;
+  EXPECT_NE(failed[0]->message.find("PE 1 has left the job by an exception"), std::string::npos)
+      << failed[0]->message;
+  EXPECT_EQ(failed[1]->message, "had enough");
+}
+TEST(APeThatLeaves, EndsThoseWhoseLanesWaitForIt) { expect_both_to_end(leave_while_lanes_wait<WorkItem>); }
+TEST(APeThatLeaves, EndsThoseWhoseGroupsWaitForIt) { expect_both_to_end(leave_while_lanes_wait<GroupItem&>); }
 
 }  // namespace
 }  // namespace esker::testing
