@@ -54,7 +54,6 @@ constexpr std::uint64_t kLanes = kSimulated ? std::uint64_t{1} << 16
                                             : std::uint64_t{1} << 15;
 
 std::vector<Way> ways() {
-  // Where PEs share a GPU each leaves the others a part of it: few lanes, which send often.
   std::vector<Way> all;
   for (const std::uint32_t n : {1u, 2u, 4u})
     all.push_back(way("many", n, [](Config& config) { config.heap_bytes = 64 << 20; }));
@@ -82,15 +81,21 @@ TEST(HandlerFloodAlone, AnswersPassRequestsThatWaitForTheNetwork) {
   });
 }
 
+/// By several PEs at a time too: all stand on one GPU.
 TEST(HandlerFloodAlone, LanesThatFillTheGpuLeaveHandlersAPlace) {
-  run_pes(ways()[0], [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kLanes, 1}); });
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(way.name);
+    run_pes(way, [](Runtime& rt) { ask_and_answer<WorkItem>(rt, {kLanes, 1}); });
+  }
 }
 TEST(HandlerFloodAlone, GroupsThatFillTheGpuLeaveHandlersAPlace) {
-  for (const std::uint32_t group_lanes : {32u, 64u, 96u, 128u, 192u, 256u, 512u}) {
-    SCOPED_TRACE(group_lanes);
-    Way alone = ways()[0];
-    alone.config.group_lanes = group_lanes;
-    run_pes(alone, [](Runtime& rt) { ask_and_answer<GroupItem>(rt, {kLanes, 1}); });
+  for (Way way : ways()) {
+    if (way.n_pes > 1 && (!kOnGpu || kSimulated)) break;  // only on a GPU do PEs take each other's place
+    for (const std::uint32_t group_lanes : {32u, 64u, 96u, 128u, 192u, 256u, 512u}) {
+      SCOPED_TRACE(way.name + ", groups of " + std::to_string(group_lanes));
+      way.config.group_lanes = group_lanes;
+      run_pes(way, [](Runtime& rt) { ask_and_answer<GroupItem>(rt, {kLanes, 1}); });
+    }
   }
 }
 
