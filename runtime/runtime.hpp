@@ -62,8 +62,8 @@ namespace detail {
 /// A user's kernel that may send, as the device runs it. One that takes a WorkItem asks nothing of its group:
 /// then the launch has as many groups as the device holds and an eighth less, which leaves passes a place,
 /// over the PEs that share it, each runs lanes of many of the user's groups, and packages fill across them.
-/// Of one that takes a GroupItem a processor holds fewer groups where there are handlers, for the same
-/// reason.
+/// Of one that takes a GroupItem a processor holds fewer groups where there are handlers, or other PEs, for
+/// the same reason.
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
@@ -106,13 +106,13 @@ struct DeviceKernel {
         run.lanes = std::min(std::max(share, std::uint64_t{1}), needed) * kGroupLanes;
         place_bytes = gpu::declared_scratch<DeviceKernel>() + gpu::kScratchAside + scratch_bytes;
       }
-    } else if (context.has_handlers && shape.group_lanes <= 1024) {
+    } else if ((context.has_handlers || context.sharers > 1) && shape.group_lanes <= 1024) {
       constexpr std::uint32_t kOfPass = sizeof(gpu::PassLists) + gpu::kLeastPassPool;
       if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, kOfPass, context.sharers,
                                                                         scratch_bytes)) {
         return "groups of " + std::to_string(shape.group_lanes) +
-               " lanes fill the GPU's processors, and handlers of active messages find no place beside "
-               "them: launch smaller groups, or fewer lanes at a time";
+               " lanes fill the GPU's processors, and passes, which call handlers and serve other PEs, "
+               "find no place beside them: launch smaller groups, or fewer lanes at a time";
       }
     }
     if (context.has_handlers) leave_place(place_bytes);
