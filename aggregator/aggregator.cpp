@@ -58,7 +58,7 @@ void Aggregators::run(One& one, std::uint32_t index) {
   // Nobody rings for a device's packages.
   if (settings_.producers_on_device) use_fine_timers();
   Backoff backoff{settings_.producers_on_device ? kLongestNapBesideADevice : kLongestNap};
-  while (!stopping_.load(std::memory_order_acquire)) {
+  while (!stopping_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_relaxed)) {
     if (try_step(one)) {
       backoff.reset();
     } else {
@@ -85,6 +85,22 @@ bool Aggregators::help() {
 bool Aggregators::try_step(One& one) {
   bool is_free = false;
   if (!one.busy.compare_exchange_strong(is_free, true, std::memory_order_acquire)) return false;
+  struct Free {
+    std::atomic<bool>& busy;
+    ~Free() { busy.store(false, std::memory_order_release); }
+  } const free{one.busy};
+  // Where it threw, messages of a package have been taken that it does not know of.
+  if (failed_.load(std::memory_order_relaxed)) return false;
+  try {
+    return step(one);
+  } catch (...) {
+    failed_.store(true, std::memory_order_relaxed);
+    sink_.fail(current_error("aggregating messages"));
+  }
+  return false;
+}
+
+bool Aggregators::step(One& one) {
   // Read before the queue is found empty: what was published before the request is then repacked.
   const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
   one.seen_epoch.store(epoch, std::memory_order_relaxed);
@@ -142,7 +158,6 @@ bool Aggregators::try_step(One& one) {
   }
   one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);
   one.was_blocked.store(one.holds_package, std::memory_order_relaxed);
-  one.busy.store(false, std::memory_order_release);
   return moved;
 }
 

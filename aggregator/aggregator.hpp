@@ -35,6 +35,7 @@ struct AggregatorSettings {
 ///           flushed(E) on another thread.
 /// Progress. A step never waits. An exhausted pool leaves the package half read, and the step says that
 ///           nothing moved; the network's recycling and ring() end that.
+/// Errors.   What a step throws, on any thread, goes to the sink's fail(); after that none moves anything.
 class Aggregators {
  public:
   Aggregators(const AggregatorSettings& settings, PackageQueue queue, BufferSink& sink);
@@ -54,7 +55,7 @@ class Aggregators {
   bool flushed(std::uint64_t epoch) const;
 
   /// Lanes are running: the time-out then counts this process's own running time, so that PEs that
-  /// share a core do not close each other's buffers nearly empty (docs/decisions/0004).
+  /// share a core do not close each other's buffers nearly empty (docs/design/aggregation.md).
   void set_producing(bool producing) { producing_.store(producing, std::memory_order_relaxed); }
 
   /// News for sleepers: packages, a flush, or buffers in the pool.
@@ -76,14 +77,16 @@ class Aggregators {
   std::uint64_t was_occupied() const { return settings_.producers_on_device ? 0 : queue_.was_occupied(); }
   void run(One& one, std::uint32_t index);
   bool try_step(One& one);
+  bool step(One& one);
 
   const AggregatorSettings settings_;
   PackageQueue queue_;
-  const BufferSink& sink_;
+  BufferSink& sink_;
   std::vector<std::unique_ptr<One>> all_;
   std::atomic<std::uint64_t> epoch_{0};
   std::atomic<bool> producing_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> packages_{0};
   std::atomic<std::uint64_t> messages_{0};
   Doorbell bell_;

@@ -9,6 +9,7 @@
 #include <esker/aggregator/command.hpp>
 #include <esker/aggregator/trace.hpp>
 #include <esker/aggregator/wire.hpp>
+#include <esker/device/error.hpp>
 
 namespace esker {
 
@@ -19,6 +20,8 @@ class BufferSink {
   virtual void submit(Buffer* buffer) = 0;
   /// Handlers outrun the network: what others send should wait.
   virtual bool was_congested() const { return false; }
+  /// A thread that fills buffers cannot go on, for this reason. Without a job to fail it is thrown on.
+  virtual void fail(const Error& error) { throw error; }
 
  protected:
   ~BufferSink() = default;
@@ -27,7 +30,7 @@ class BufferSink {
 /// What happens when the pool has no buffer left.
 enum class OnExhausted {
   kPushBack,  // append() takes fewer messages: for threads that can wait
-  kGrow,      // a buffer outside the pool: for handlers, which must not (docs/contracts/progress.md)
+  kGrow,      // a buffer outside the pool: for handlers, which must not (docs/reference/progress.md)
 };
 
 /// The time on the clock by which a buffer's time-out is counted; see Aggregators::set_producing().
@@ -66,10 +69,11 @@ class NodeBuffers {
   /// pool pushed back.
   std::uint32_t append(const PackageView& package, std::uint32_t first);
 
-  /// Closes every buffer that holds a message; those for PEs for which `may(pe)`. True if one was closed.
+  /// Closes every buffer that holds a message.
   void close_all() {
     (void)close_where([](std::uint32_t) { return true; });
   }
+  /// Of these, those for PEs for which `may(pe)`. True if one was closed.
   template <class May>
   bool close_where(May may) {
     const std::uint32_t before = open_buffers_;

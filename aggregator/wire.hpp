@@ -1,4 +1,4 @@
-// The format of a node buffer: Figure A-2 of the thesis, generalised. docs/contracts/wire_format.md
+// The format of a node buffer: Figure A-2 of the thesis, generalised. docs/reference/wire_format.md
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace esker::wire {
 
 inline constexpr std::uint32_t kMagic = 0x524b5345;  // "ESKR" in little-endian memory
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
 
-/// What a frame is. Frames other than kMessages carry `value`, or a text, and no runs.
+/// What a frame is. Frames other than kMessages carry `value`, at times a text, and no runs.
 enum class Kind : std::uint16_t {
   kMessages = 1,
   kQuietRequest,        // value: sequence number up to which the sender wants to know
@@ -24,6 +24,8 @@ enum class Kind : std::uint16_t {
   kDrainRequest,        // lanes of the sender wait for room in the receiver's inbox
   kDirectQuietRequest,  // value: messages through the inbox up to which the sender wants to know
   kDirectQuietReply,    // value: messages through the inbox that have been applied
+  kStatusRequest,       // the sender has seen nothing move for long, and asks what the receiver does
+  kStatusReply,         // value and text: runtime/hang_inquiry.hpp
 };
 
 /// At the start of every frame. Little-endian, like every host that we build for.
@@ -37,7 +39,7 @@ struct FrameHeader {
   std::uint32_t bytes;        // of the frame, this header included
   std::uint32_t messages;
   std::uint32_t runs;
-  std::uint32_t text_bytes;  // kFailure: bytes of text after the header
+  std::uint32_t text_bytes;  // kFailure, kStatusReply: bytes of text after the header
   std::uint64_t value;
   std::uint64_t reserved[2];  // zero
 };

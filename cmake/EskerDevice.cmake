@@ -15,7 +15,7 @@ if(ESKER_DEVICE STREQUAL "CUDA")
     set(CMAKE_CUDA_ARCHITECTURES 90)
   endif()
   enable_language(CUDA)
-  find_package(CUDAToolkit REQUIRED)
+  include(EskerCudaToolkit)
   # The standard by hand: CMake 3.25 does not know it for this compiler. A kernel may be a lambda, and
   # constexpr functions of the standard library are for device code too. 20014: a template for both sides
   # calls host functions where it is instantiated for the host alone.

@@ -43,4 +43,5 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/esker-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/esker-config.cmake ${PROJECT_BINARY_DIR}/cmake/esker-config-version.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/EskerCudaToolkit.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/esker)

@@ -3,7 +3,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace {
 std::mutex process_name_mutex;
 std::string process_name;
 thread_local std::string thread_name;
+thread_local const char* kernel_name = nullptr;
 
 /// The last two components: enough to find the file, and the same on every machine.
 std::string_view short_path(std::string_view path) {
@@ -40,8 +43,24 @@ const char* to_string(Error::Kind kind) noexcept {
       return "handler";
     case Error::Kind::kContract:
       return "contract";
+    case Error::Kind::kKernel:
+      return "kernel";
   }
   return "unknown";
+}
+
+Error current_error(const std::string& where) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {Error::Kind::kOutOfMemory, where + ": the host has no memory left (std::bad_alloc)"};
+  } catch (const std::exception& error) {
+    return {Error::Kind::kNetwork, where + ": " + error.what()};
+  } catch (...) {
+    return {Error::Kind::kNetwork, where + ": an exception that is no std::exception"};
+  }
 }
 
 void set_process_name(std::string name) {
@@ -50,6 +69,9 @@ void set_process_name(std::string name) {
 }
 
 void set_thread_name(std::string name) { thread_name = std::move(name); }
+
+void set_running_kernel(const char* name) noexcept { kernel_name = name; }
+const char* running_kernel() noexcept { return kernel_name; }
 
 std::string who_am_i() {
   if (!thread_name.empty()) return thread_name;

@@ -17,6 +17,7 @@ class Error : public std::runtime_error {
     kNetwork,        // the transport failed, or a peer sent what it must not
     kHandler,        // an active-message handler threw or is not registered alike on every PE
     kContract,       // a collective call was not made alike on every PE
+    kKernel,         // a lane threw (CPU back end)
   };
 
   Error(Kind kind, const std::string& message) : std::runtime_error{message}, kind_{kind} {}
@@ -29,6 +30,9 @@ class Error : public std::runtime_error {
 /// Text for reports: "configuration", "network", ...
 const char* to_string(Error::Kind kind) noexcept;
 
+/// For a catch (...) block: what was thrown, an Error as it is, anything else as an Error that says where.
+Error current_error(const std::string& where);
+
 /// Who this is in messages, for example "PE 3". The thread's name wins over the process's, since over
 /// loopback several PEs are threads of one process; the runtime sets one of them for each thread that
 /// it starts. An empty name takes it back.
@@ -36,6 +40,10 @@ void set_process_name(std::string name);
 void set_thread_name(std::string name);
 /// The thread's name, else the process's, else "".
 std::string who_am_i();
+
+/// The kernel whose lanes this thread runs, for messages: null outside. Whoever runs lanes says it.
+void set_running_kernel(const char* name) noexcept;
+const char* running_kernel() noexcept;
 
 /// A bug or misuse: writes "esker: PE 3: message" to stderr and aborts. Any thread; if several call it
 /// at once, the first one's message is the one printed.

@@ -100,7 +100,7 @@ class FineGrainBarrier {
     });
     return sum;
   }
-  template <LaneValue T, class Op>
+  template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   ESKER_HD T reduce(T value, Op op, bool active = true) {
     T result = Op::template identity<T>();
     for_each_active(detail::to_word(value), active, [&](std::uint32_t, std::uint64_t word) {

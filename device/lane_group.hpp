@@ -80,6 +80,28 @@ struct Or {
   }
 };
 
+/// One of these, or another that has an identity of this type.
+template <class Op, class T>
+concept LaneOperation = requires(const Op op, T value) {
+  { Op::template identity<T>() } -> std::convertible_to<T>;
+  { op(value, value) } -> std::convertible_to<T>;
+  { Op::kName } -> std::convertible_to<const char*>;
+};
+
+namespace detail {
+/// Says in the compiler's first line what is legal: of a concept it says that much later.
+template <class Op, class T>
+struct LaneOperationOrError {
+  static_assert(
+      LaneOperation<Op, T>,
+      "reduce() takes one of esker::Sum, Min and Max, for integers also And and Or: inactive lanes stand "
+      "for its identity, which std::plus and its like lack");
+  static constexpr bool value = LaneOperation<Op, T>;
+};
+template <class Op, class T>
+concept CheckedLaneOperation = LaneOperationOrError<Op, T>::value;
+}  // namespace detail
+
 /// A view of lanes that run collectives together: a wave, a group, the members of a fine-grain
 /// barrier, the lanes that happen to be converged.
 ///
@@ -113,7 +135,7 @@ class LoneLane {
   ESKER_HD T prefix_sum(T, bool = true) const {
     return T{0};
   }
-  template <LaneValue T, class Op>
+  template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   ESKER_HD T reduce(T value, Op, bool active = true) const {
     return active ? value : Op::template identity<T>();
   }

@@ -15,7 +15,7 @@ namespace esker {
 namespace {
 
 // A buffer shows its addresses ahead, which a plain random loop cannot: enough lines are under way to
-// fill a core's miss buffers. 16 to 64 measured alike (docs/results).
+// fill a core's miss buffers. 16 to 64 measured alike (docs/lab/cpu-message-path.md).
 constexpr std::uint32_t kPrefetchAhead = 24;
 constexpr std::uint32_t kBlock = 1024;
 

@@ -42,7 +42,7 @@ class Applier {
   const std::uint32_t slice_;
   const std::uint32_t slices_;
   // Written by this thread. `sent` grows before `applied` does for the message whose handler sent, so a
-  // reader of applied, then sent, never misses a message (docs/contracts/ordering.md).
+  // reader of applied, then sent, never misses a message (docs/reference/ordering.md).
   std::atomic<std::uint64_t> applied_{0};
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<const HandlerTable::Entry*> running_{nullptr};

@@ -76,32 +76,50 @@ bool ApplyPool::try_submit(ApplyJob& job) {
 
 void ApplyPool::run(Helper& helper, std::uint32_t index) {
   if (tracer_ != nullptr) tracer_->name_thread("apply helper " + std::to_string(index));
+  const auto guarded = [&](const auto& step) {
+    if (failed_.load(std::memory_order_acquire)) return false;
+    try {
+      return step();
+    } catch (...) {
+      failed_.store(true, std::memory_order_release);
+      on_error_(current_error("apply helper " + std::to_string(index)));
+    }
+    return false;
+  };
+  const auto is_to_flush = [&] {
+    return flushing_.load(std::memory_order_acquire) ||
+           flushes_.load(std::memory_order_acquire) != helper.flushed;
+  };
   Backoff backoff{kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     ApplyJob* job = nullptr;
     if (helper.jobs.try_pop(job)) {
-      if (!failed_.load(std::memory_order_acquire)) {
-        try {
-          helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
-          if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox();
-        } catch (const Error& error) {
-          failed_.store(true, std::memory_order_release);
-          on_error_(error);
-        }
-      }
+      guarded([&] {
+        helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
+        if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox();
+        return true;
+      });
       job->left.fetch_sub(1, std::memory_order_acq_rel);  // [job]
       helper.queued.fetch_sub(1, std::memory_order_release);
       backoff.reset();
-    } else if (flushing_.load(std::memory_order_acquire) ? helper.worker.close_outbox()
-                                                         : helper.worker.close_stale()) {
+    } else if (guarded([&] {
+                 if (!is_to_flush()) return helper.worker.close_stale();
+                 helper.flushed = flushes_.load(std::memory_order_acquire);
+                 return helper.worker.close_outbox();
+               })) {
       backoff.reset();
     } else {
       backoff.wait(helper.bell, [&] {
         return stopping_.load(std::memory_order_acquire) || !helper.jobs.was_empty() ||
-               (flushing_.load(std::memory_order_acquire) && !helper.worker.outbox_empty());
+               (is_to_flush() && !failed_.load(std::memory_order_acquire) && !helper.worker.outbox_empty());
       });
     }
   }
+}
+
+void ApplyPool::flush_once() {
+  flushes_.fetch_add(1, std::memory_order_release);
+  for (const auto& helper : all_) helper->bell.ring();
 }
 
 void ApplyPool::set_flushing(bool flushing) {

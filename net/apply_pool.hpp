@@ -86,6 +86,8 @@ class ApplyPool {
   bool try_submit(ApplyJob& job);
   /// While set, helpers close their outboxes after every job.
   void set_flushing(bool flushing);
+  /// Helpers close, once, what their outboxes hold now.
+  void flush_once();
   /// What the helper's handlers sent before it was empty has been submitted.
   bool outbox_empty(std::uint32_t helper) const { return all_[helper]->worker.outbox_empty(); }
   bool outboxes_empty() const;
@@ -101,6 +103,7 @@ class ApplyPool {
     ApplyWorker worker;
     SpscQueue<ApplyJob*> jobs{kQueuedJobs};
     std::atomic<std::uint32_t> queued{0};
+    std::uint64_t flushed = 0;  // the helper's: of ApplyPool::flushes_
     Doorbell bell;
   };
   static constexpr std::uint32_t kQueuedJobs = 64;
@@ -112,6 +115,7 @@ class ApplyPool {
   Tracer* const tracer_;
   std::vector<std::unique_ptr<Helper>> all_;
   std::atomic<bool> flushing_{false};
+  std::atomic<std::uint64_t> flushes_{0};  // asked for by flush_once()
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::vector<std::jthread> threads_;

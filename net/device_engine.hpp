@@ -48,7 +48,7 @@ struct DeviceTraffic {
   std::uint64_t by_handlers = 0;
 };
 
-/// State    open -> linked -> running.
+/// State    open -> linked -> running -> closed -> let go.
 /// Contract The constructing thread makes the calls of the first part, the network's owner those of the
 ///          second. Kernels are on stream(), or were waited for by whoever launched them.
 /// Errors   Error{kDevice} or {kOutOfMemory} from any call, naming the kernel where one failed.
@@ -73,9 +73,20 @@ class DeviceEngine {
   virtual const gpu::DeviceShare* share() const = 0;
 
   virtual InboxOffer offer() = 0;
-  /// `offers[pe]` of all PEs. With `use_peers` those that this GPU reaches become links; the rest, all of
-  /// them otherwise, are reached through the network. Returns how many links there are.
-  virtual std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
+  /// `offers[pe]` of all PEs. With `use_peers` opens the memory of those that this GPU reaches. Returns a bit
+  /// for each of them, by its number among the PEs of its host.
+  virtual std::uint64_t open_peers(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
+  /// `opened[pe]`: what open_peers() has returned there. PEs that have opened each other's memory become
+  /// links; the rest are reached through the network. Returns how many links there are.
+  virtual std::uint32_t link(const std::vector<std::uint64_t>& opened) = 0;
+  /// After link(): which PE is none, and why; of several the first.
+  virtual std::string why_not_linked() const = 0;
+  /// After the last barrier, where nothing is under way between PEs: closes what open_peers() has opened.
+  virtual void close_peers() = 0;
+  /// All PEs have come out of close_peers(), so that what this one has offered may be freed. Where a job
+  /// fails before that it stays allocated to the end of the process: peers' kernels, which nobody can wait
+  /// for, may still write into it, and a GPU calls that undefined once it is freed.
+  virtual void let_memory_go() = 0;
   /// After link(): PEs whose kernels run on this GPU at a time, this one included.
   virtual std::uint32_t sharers() const = 0;
   /// The handler with this index is known to lanes from now on.
@@ -126,7 +137,7 @@ class DeviceEngine {
   /// Lanes wait for others to make room, or kernels have ended and left something; asked once, forgotten.
   virtual bool take_starving() = 0;
   virtual DeviceTraffic traffic() const = 0;
-  /// For the hang report: racy, without a call to the device.
+  /// For the hang report, on any thread: as the owner last said, without a call to the device.
   virtual std::string was_doing() const = 0;
 };
 

@@ -30,7 +30,7 @@ struct HeapView {
 /// What a handler gets first. It sends like a lane does: shmem_put(context, ...) and the rest.
 ///
 /// Contract. Valid during the call. Sending never blocks and never fails for want of space: what the
-///           network has not yet taken waits in memory (docs/contracts/progress.md).
+///           network has not yet taken waits in memory (docs/reference/progress.md).
 class HandlerContext {
  public:
   /// Everything in one granule of the heap is handled one message at a time.
@@ -47,68 +47,64 @@ class HandlerContext {
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
 #if defined(ESKER_ON_GPU)
   ESKER_HD HandlerContext(const gpu::DeviceShare& share, std::uint32_t source, std::uint16_t handler);
-  ESKER_HD const gpu::DeviceShare* share() const { return share_; }
+  ESKER_HD const gpu::DeviceShare* share() const { return device_.share; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
 #if defined(ESKER_ON_SIMULATED)
+    // There is one pass, so handlers that the host calls come here too.
     if (!simulated::here.is_lane) return post_on_host(command, Words, words);
 #endif
     post_words(command, Words, words);
   }
   /// For the applier: what this lane's handlers have sent counts from now on.
   ESKER_HD void count();
-
- private:
-#if defined(ESKER_ON_SIMULATED)
-  // There is one pass, so handlers that the host calls come here too, with the host's class: its members
-  // are these, but for the last.
-  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
-    struct Last {
-      NodeBuffers* outbox;
-      std::uint64_t sent;
-    };
-    static_assert(sizeof(Last) == sizeof share_ + sizeof sent_ + sizeof applied_);
-    auto& last = reinterpret_cast<Last&>(share_);
-    ++last.sent;
-    last.outbox->append({command.word(), width, 1, 1, words}, 0);
-  }
-#endif
-  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
-
-  HeapView heap_;
-  std::uint32_t pe_;
-  std::uint32_t n_pes_;
-  std::uint32_t source_ = 0;
-  std::uint16_t handler_ = 0;
-  const gpu::DeviceShare* share_ = nullptr;  // where the host pass has its outbox: both agree on the size
-  std::uint32_t sent_ = 0;                   // messages that this lane's handlers have sent
-  std::uint32_t applied_ = 0;                // of them, those that it has applied itself
-};
 #else
   HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, outbox_{&outbox} {}
+      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
 
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
-    ++sent_;
-    outbox_->append({command.word(), Words, 1, 1, words}, 0);
+    post_on_host(command, Words, words);
   }
 
   // For the applier.
   void set_source(std::uint32_t source) { source_ = source; }
   void set_handler(std::uint16_t handler) { handler_ = handler; }
-  std::uint64_t take_sent() { return std::exchange(sent_, 0); }
+  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
+#endif
 
  private:
+  struct OnHost {
+    NodeBuffers* outbox;
+    std::uint64_t sent;
+  };
+  struct OnDevice {
+    const gpu::DeviceShare* share;
+    std::uint32_t sent;     // messages that this lane's handlers have sent
+    std::uint32_t applied;  // of them, those that it has applied itself
+  };
+
+#if defined(ESKER_ON_GPU)
+  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
+#endif
+#if defined(ESKER_ON_CPU) || defined(ESKER_ON_SIMULATED)
+  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
+    ++host_.sent;
+    host_.outbox->append({command.word(), width, 1, 1, words}, 0);
+  }
+#endif
+
+  // The same in each pass: where there is but one, the host's objects meet the device's code.
   HeapView heap_;
   std::uint32_t pe_;
   std::uint32_t n_pes_;
   std::uint32_t source_ = 0;
   std::uint16_t handler_ = 0;  // the one that runs
-  NodeBuffers* outbox_;
-  std::uint64_t sent_ = 0;
+  union {
+    OnHost host_;  // where the host calls it
+    OnDevice device_;
+  };
 };
-#endif
 
 // What a handler's class may say beside how it is called: see Runtime::register_handler().
 namespace detail {

@@ -15,6 +15,8 @@ constexpr std::uint32_t kEveryPackage = ~0u;
 constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
 constexpr std::chrono::microseconds kBetweenEarlyPasses{50};
+constexpr const char* kForKernels = "kernels on the GPU";
+constexpr std::int64_t kStarvedLatelyNs = 1'000'000'000;
 
 ApplierSettings applier_settings(const NetworkSettings& s, const Transport& transport) {
   return {transport.pe(),        s.destinations, s.buffer_bytes, kOutboxBuffers * transport.n_pes(),
@@ -107,8 +109,15 @@ void Network::post(NetworkRequest* request) {
   bell_.ring();
 }
 
+void Network::flush_handlers() {
+  if (inline_worker_.outbox_empty() && helpers_.outboxes_empty()) return;
+  flush_wanted_.store(true, std::memory_order_release);
+  bell_.ring();
+}
+
 bool Network::has_news() const {
-  return !submitted_.was_empty() || overflowed_.load(std::memory_order_acquire) > 0 ||
+  return flush_wanted_.load(std::memory_order_relaxed) || !submitted_.was_empty() ||
+         overflowed_.load(std::memory_order_acquire) > 0 ||
          posted_.load(std::memory_order_acquire) != nullptr || (failure_.is_set() && !told_failure_);
 }
 
@@ -126,6 +135,10 @@ std::uint64_t Network::sent_by_handlers() const {
   return inline_worker_.applier().sent_by_handlers() + helpers_.sent_by_handlers();
 }
 std::string Network::was_waiting_for() const { return doing_.load(std::memory_order_relaxed); }
+bool Network::was_waiting_for_kernels() const {
+  return doing_.load(std::memory_order_relaxed) == kForKernels &&
+         steady_ns() - starved_ns_.load(std::memory_order_relaxed) > kStarvedLatelyNs;
+}
 std::string Network::was_in_handler() const {
   const HandlerTable::Entry* entry = inline_worker_.applier().was_running();
   return entry != nullptr ? entry->name : helpers_.was_in_handler();
@@ -144,10 +157,14 @@ bool Network::progress() {
     if (device_ != nullptr && !failure_.is_set()) moved |= step_device();
     moved |= answer_quiet();
     const bool flushing = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
-    if (!moved) moved |= close_outbox(flushing);
+    if (!moved) {
+      const bool for_lanes = flush_wanted_.exchange(false, std::memory_order_acquire);
+      if (for_lanes) helpers_.flush_once();
+      moved |= close_outbox(flushing || for_lanes);
+    }
     moved |= serve();
-  } catch (const Error& error) {
-    fail(error);
+  } catch (...) {
+    fail(current_error("network thread"));
     moved = true;
   }
   if (failure_.is_set() && !told_failure_) tell_failure();
@@ -246,6 +263,18 @@ bool Network::collect_sent() {
   return !tokens_.empty();
 }
 
+void Network::keep_bytes_of(const std::vector<void*>& tokens) {
+  using Bytes = decltype(Buffer::bytes);
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<Bytes>;  // never freed
+  const std::lock_guard lock(mutex);
+  for (void* token : tokens) {
+    auto* const buffer = static_cast<Buffer*>(token);
+    kept.push_back(std::move(buffer->bytes));
+    if (buffer->home == nullptr) delete buffer;  // the others are their pools'
+  }
+}
+
 void Network::give_back(Buffer* buffer) {
   // Control frames have no messages and are not handlers' memory.
   if (buffer->home == nullptr && buffer->messages > 0) {
@@ -316,6 +345,7 @@ bool Network::apply_some() {
 
 bool Network::step_device() {
   bool drains = device_->take_starving();
+  if (drains) starved_ns_.store(steady_ns(), std::memory_order_relaxed);
   if (device_->has_called_handlers() && !handlers_called()) {
     handlers_called_before_ = barriers_ + 1;
     drains = true;
@@ -360,7 +390,7 @@ bool Network::take_from_passes(std::uint32_t most) {
 
 bool Network::have_kernels_ended() {
   if (settling_.ended) return true;
-  now_waits_for("kernels on the GPU");
+  now_waits_for(kForKernels);
   if (device_->was_running()) return false;
   settling_.ended = true;
   settling_.passes = device_->passes_started();
@@ -432,6 +462,7 @@ void Network::send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t valu
 }
 
 void Network::control(const wire::FrameHeader& header, const Frame& frame) {
+  const auto* text = reinterpret_cast<const char*>(frame.bytes.data() + sizeof header);
   switch (header.kind) {
     case wire::Kind::kQuietRequest:
       quiet_wanted_[header.source] = std::max(quiet_wanted_[header.source], header.value);
@@ -450,10 +481,16 @@ void Network::control(const wire::FrameHeader& header, const Frame& frame) {
       direct_known_[header.source] = std::max(direct_known_[header.source], header.value);
       return;
     case wire::Kind::kHangReport:
-      if (on_hang_report_) on_hang_report_(header.source, header.value);
+      if (supervisor_ != nullptr) supervisor_->heard_hang_report(header.source, header.value);
+      return;
+    case wire::Kind::kStatusRequest:
+      if (supervisor_ != nullptr) supervisor_->heard_question(header.source);
+      return;
+    case wire::Kind::kStatusReply:
+      if (supervisor_ != nullptr)
+        supervisor_->heard_answer(header.source, header.value, {text, header.text_bytes});
       return;
     case wire::Kind::kFailure: {
-      const auto* text = reinterpret_cast<const char*>(frame.bytes.data() + sizeof header);
       told_failure_ = true;  // its origin tells everybody
       failure_.set(static_cast<Error::Kind>(header.value), std::string(text, header.text_bytes));
       user_bell_.ring();

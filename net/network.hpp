@@ -5,11 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
@@ -61,6 +61,17 @@ struct PeerCounters {
   std::atomic<std::uint64_t> buffers_applied{0};
 };
 
+/// Who hears what PEs tell each other of how the job fares. Called by the network's owner.
+class Supervisor {
+ public:
+  virtual void heard_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) = 0;
+  virtual void heard_question(std::uint32_t pe) = 0;
+  virtual void heard_answer(std::uint32_t pe, std::uint64_t value, std::string_view text) = 0;
+
+ protected:
+  ~Supervisor() = default;
+};
+
 /// The network engine of one PE.
 ///
 /// Contract. One thread, the owner, calls progress() and nothing else is needed for messages to move.
@@ -70,8 +81,6 @@ struct PeerCounters {
 /// Errors.   Kept in Failure and told to every PE; from then on nothing is applied or shipped.
 class Network final : public BufferSink {
  public:
-  using OnHangReport = std::function<void(std::uint32_t from_pe, std::uint64_t sent_by_it)>;
-
   Network(const NetworkSettings& settings, Transport& transport, const HandlerTable& handlers,
           std::byte* heap_base, const std::atomic<std::uint64_t>& heap_bytes, Failure& failure,
           Doorbell& user_bell);
@@ -88,7 +97,7 @@ class Network final : public BufferSink {
   }
   /// Lanes' messages so far; part of termination detection.
   void set_published(const std::atomic<std::uint64_t>* published) { published_ = published; }
-  void set_on_hang_report(OnHangReport call) { on_hang_report_ = std::move(call); }
+  void set_supervisor(Supervisor* supervisor) { supervisor_ = supervisor; }
 
   // Any thread.
   void submit(Buffer* buffer) override;
@@ -97,6 +106,10 @@ class Network final : public BufferSink {
   bool was_congested() const override {
     return grown_live_.load(std::memory_order_relaxed) > settings_.grown_limit_bytes / 4;
   }
+  /// Kept for the user's next call, on every PE.
+  void fail(const Error& error) override;
+  /// Lanes wait for what handlers have sent: it leaves, full or not.
+  void flush_handlers();
   Doorbell& bell() { return bell_; }
   bool has_device() const { return device_ != nullptr; }
   bool has_news() const;
@@ -108,8 +121,14 @@ class Network final : public BufferSink {
   /// Tells every PE that this one has failed; progress() ships it.
   void tell_failure();
   void broadcast_hang_report();
+  void ask_for_status(std::uint32_t pe) { send_control(wire::Kind::kStatusRequest, pe, 0); }
+  void answer_status(std::uint32_t pe, std::uint64_t value, std::string_view text) {
+    send_control(wire::Kind::kStatusReply, pe, value, text);
+  }
   bool nothing_under_way() const { return in_flight_ == 0 && queued_ == 0; }
   Transport& transport() { return transport_; }
+  /// Of these sends, which the closed transport has given up on, the bytes stay for ever.
+  static void keep_bytes_of(const std::vector<void*>& tokens);
 
   // Counters: any thread.
   const PeerCounters& peer(std::uint32_t pe) const { return peers_[pe]; }
@@ -133,6 +152,8 @@ class Network final : public BufferSink {
   }
   /// What the owner is busy with in the user's call, for reports.
   std::string was_waiting_for() const;
+  /// Racy: it waits for kernels on a GPU to end, which do not themselves wait for room.
+  bool was_waiting_for_kernels() const;
   /// Name of a handler that runs just now; empty: none.
   std::string was_in_handler() const;
 
@@ -198,7 +219,6 @@ class Network final : public BufferSink {
   void trace_received(const wire::FrameHeader& header, std::int64_t taken_ns);
   void trace_applied(const wire::FrameHeader& header, std::int64_t taken_ns);
   bool locally_idle() const;
-  void fail(const Error& error);
 
   const NetworkSettings settings_;
   Transport& transport_;
@@ -212,7 +232,7 @@ class Network final : public BufferSink {
   bool device_applies_ = false;
   PackageQueue pass_queue_;
   const std::atomic<std::uint64_t>* published_ = nullptr;
-  OnHangReport on_hang_report_;
+  Supervisor* supervisor_ = nullptr;
   Doorbell bell_;
   const bool projecting_;
 
@@ -220,7 +240,8 @@ class Network final : public BufferSink {
   std::mutex overflow_mutex_;
   std::deque<Buffer*> overflow_;  // guarded by overflow_mutex_: grown buffers beyond the queue
   std::atomic<std::uint32_t> overflowed_{0};
-  std::atomic<std::uint32_t> unseen_{0};  // submitted since the owner last looked; a hint
+  std::atomic<bool> flush_wanted_{false};  // by lanes that wait
+  std::atomic<std::uint32_t> unseen_{0};   // submitted since the owner last looked; a hint
 
   // Owner's from here.
   std::vector<std::deque<Buffer*>> to_ship_;
@@ -265,7 +286,8 @@ class Network final : public BufferSink {
   std::atomic<std::uint64_t> grown_live_{0};
   std::atomic<std::uint64_t> grown_peak_{0};
   std::atomic<const char*> doing_{""};
-  std::int64_t doing_since_ns_ = 0;  // while tracing; the owner's
+  std::atomic<std::int64_t> starved_ns_{0};  // when lanes on a GPU last said that they wait for room
+  std::int64_t doing_since_ns_ = 0;          // while tracing; the owner's
 };
 
 }  // namespace esker

@@ -27,6 +27,12 @@ struct Frame {
   std::int64_t taken_ns = 0;         // the network's: when try_receive() gave it
 };
 
+/// A peer's process, as far as it is known.
+struct PeerProcess {
+  std::int64_t id = 0;  // 0: not known, as on another host
+  char state = 0;       // as in /proc/PID/stat: 'T' is stopped, 't' is stopped by a debugger
+};
+
 /// State    open -> closed. A transport is open once constructed.
 /// Contract One thread, the network's owner, makes every call. Frames between one pair of PEs may
 ///          overtake each other. A frame handed to try_send() arrives once, unless a PE dies.
@@ -60,9 +66,13 @@ class Transport {
   /// The reason if a peer is known to have died, else empty.
   virtual std::string find_dead_peer() = 0;
 
+  virtual PeerProcess find_process(std::uint32_t pe) const = 0;
+
   /// Collective; ends use. `orderly`: every PE arrives here with nothing under way. Otherwise the
-  /// transport leaves without its peers, who find out by find_dead_peer() or from the launcher.
-  virtual void close(bool orderly) = 0;
+  /// transport leaves without its peers, who find out by find_dead_peer() or from the launcher. Then it
+  /// returns the tokens of sends that have not finished: their bytes stay where they are for ever, since the
+  /// network may still read them.
+  virtual std::vector<void*> close(bool orderly) = 0;
 
   /// Ends the whole job at once with this exit status.
   [[noreturn]] virtual void abort(int status) = 0;

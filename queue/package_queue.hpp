@@ -40,7 +40,7 @@ struct PackageHeader {
 /// Progress. No call waits; callers choose how. try_peek() repeats only when another consumer has taken
 /// the ticket that it wanted. A ticket holder that stalls between reserve() and publish() holds up every
 /// later ticket, so producers reserve only when a whole package is ready to be written
-/// (docs/decisions/0003).
+/// (docs/design/package-queue.md).
 ///
 /// AtomicWord is a parameter so that a test can weaken one operation and show that it was needed.
 template <template <class> class AtomicWord>

@@ -21,8 +21,8 @@ inline void use_fine_timers() { (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
 ///
 /// Contract. Whoever changes what a sleeper waits for calls ring() afterwards. Ringing costs one
 ///           read-modify-write while nobody sleeps.
-/// Ordering. [bell] The change before ring() happens before the sleeper's check after prepare(), or
-///           ring() sees the sleeper and wakes it: both are read-modify-writes of one word.
+/// Ordering. [bell] The change before ring() happens before the check of a sleeper that has counted itself,
+///           or ring() sees the sleeper and wakes it: both are read-modify-writes of one word.
 class Doorbell {
  public:
   void ring() {
@@ -55,7 +55,8 @@ class Doorbell {
 class Backoff {
  public:
   static constexpr std::uint32_t kYields = 64;  // some 20 us
-  /// For who waits for a GPU: its next word comes sooner than a nap ends (docs/decisions/0019).
+  /// For who waits for a GPU: its next word comes sooner than a nap ends
+  /// (docs/design/progress-kernels-and-occupancy.md).
 #if defined(ESKER_DEVICE_SIMULATED)  // its threads want the cores
   static constexpr std::uint32_t kYieldsBesideADevice = 0;
 #else

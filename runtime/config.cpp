@@ -2,8 +2,10 @@
 #include <esker/runtime/config.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -111,8 +113,28 @@ std::string to_json(const Config& config) {
   return object.dump(2);
 }
 
+namespace {
+
+/// The program may have an option of that name, so this is no error; short names are near to too much.
+std::optional<std::string> warning_for(const std::string& name) {
+  constexpr std::size_t kShort = 6;
+  if (name.size() < kShort) return std::nullopt;
+  std::vector<std::string> candidates = {"config"};
+  for (const std::string& setting : detail::setting_names()) {
+    // A word that a setting begins with is a word of its own: --package.
+    if (setting.size() <= name.size() + 1 || !detail::dashed(setting).starts_with(detail::dashed(name)))
+      candidates.push_back(detail::dashed(setting));
+  }
+  const std::string near = did_you_mean(detail::dashed(name), candidates, "--");
+  if (near.empty()) return std::nullopt;
+  return fmt::format("--{} is no option of Esker's and is left to the program{}", name, near);
+}
+
+}  // namespace
+
 Config config_from_arguments(int& argc, char** argv) {
   ConfigSources sources{"", detail::process_environment(), {}};
+  std::vector<std::string> warnings;
   int kept = argc > 0 ? 1 : 0;
   bool ended = false;
   for (int i = kept; i < argc; ++i) {
@@ -123,6 +145,9 @@ Config config_from_arguments(int& argc, char** argv) {
     const bool ours =
         !ended && argument.starts_with("--") && (name == "config" || detail::find_setting(name) != nullptr);
     if (!ours) {
+      if (!ended && argument.starts_with("--")) {
+        if (auto warning = warning_for(name)) warnings.push_back(std::move(*warning));
+      }
       argv[kept++] = argv[i];
       continue;
     }
@@ -143,7 +168,9 @@ Config config_from_arguments(int& argc, char** argv) {
   // As main's contract has it; not on entry to the loop, since an argv of our caller's may lack the null.
   if (kept < argc) argv[kept] = nullptr;
   argc = kept;
-  return load_config(sources);
+  Config config = load_config(sources);
+  config.warnings.insert(config.warnings.end(), warnings.begin(), warnings.end());
+  return config;
 }
 
 }  // namespace esker

@@ -103,7 +103,8 @@ std::vector<ConfigRow> describe(const Config& config);
 std::string to_json(const Config& config);
 
 /// Takes --config FILE and the runtime's own options out of argc and argv, and leaves the rest in order.
-/// Nothing after "--" is looked at. Throws Error{kConfiguration}.
+/// Nothing after "--" is looked at. An option that is left and nearly one of Esker's gets a warning. Throws
+/// Error{kConfiguration}.
 Config config_from_arguments(int& argc, char** argv);
 
 }  // namespace esker

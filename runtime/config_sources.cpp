@@ -2,9 +2,12 @@
 #include <esker/runtime/config_sources.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,14 +19,36 @@
 
 namespace esker::detail {
 
+namespace {
+
+constexpr std::uintmax_t kMostBytes = 1 << 20;  // some thousand times what all settings take
+
+[[noreturn]] void cannot_read(const std::string& path, const std::string& reason) {
+  throw Error(Error::Kind::kConfiguration,
+              fmt::format("cannot read the configuration file {}: {}", path, reason));
+}
+
+/// Before it is opened, which for a FIFO waits for a writer, and read, which for a device may never end.
+void require_readable(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) cannot_read(path, std::strerror(error ? error.value() : ENOENT));
+  if (std::filesystem::is_directory(status)) cannot_read(path, "it is a folder");
+  if (!std::filesystem::is_regular_file(status))
+    cannot_read(path, "it is a device, a pipe or a socket, not a file");
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (!error && bytes > kMostBytes)
+    cannot_read(path, fmt::format("its {} bytes are more than the {} that are read", bytes, kMostBytes));
+}
+
+}  // namespace
+
 std::vector<FileLine> read_config_file(const std::string& path) {
   namespace po = boost::program_options;
+  require_readable(path);
   errno = 0;
   std::ifstream file(path);
-  if (!file) {
-    throw Error(Error::Kind::kConfiguration, fmt::format("cannot read the configuration file {}: {}", path,
-                                                         std::strerror(errno != 0 ? errno : EIO)));
-  }
+  if (!file) cannot_read(path, std::strerror(errno != 0 ? errno : EIO));
   const po::options_description none;  // names are checked by whoever knows the table
   std::vector<FileLine> lines;
   std::string text;
@@ -46,9 +71,7 @@ std::vector<FileLine> read_config_file(const std::string& path) {
       reject();
     }
   }
-  if (file.bad()) {
-    throw Error(Error::Kind::kConfiguration, fmt::format("cannot read the configuration file {}", path));
-  }
+  if (file.bad()) cannot_read(path, std::strerror(errno != 0 ? errno : EIO));
   return lines;
 }
 

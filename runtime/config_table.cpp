@@ -173,13 +173,14 @@ std::vector<Setting> make_settings() {
       choice(
           "heap", &C::heap, {"auto", "device", "host"},
           "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),
-      choice("peer_memory", &C::peer_memory, {"auto", "on", "off"},
-             "lanes on a GPU write into the inboxes of this host's other GPUs; off: all through the network; "
-             "on: "
-             "an error where it cannot be had"),
-      count("direct_messages", "messages", &C::direct_messages, {0, 65536},
-            "put to, and operations but min and max on, other GPUs' heaps that a lane does there by itself "
-            "before its messages travel together, where peer memory has atomics; 0: none, nor do handlers"),
+      choice(
+          "peer_memory", &C::peer_memory, {"auto", "on", "off"},
+          "lanes on a GPU write into the inboxes of this host's other GPUs; auto: of those whose memory both "
+          "ends can open; off: all through the network; on: an error where it cannot be had"),
+      count(
+          "direct_messages", "messages", &C::direct_messages, {0, 65536},
+          "messages, all but active ones, min and max, that a lane on a GPU applies itself before those for "
+          "the host's other GPUs travel in packages; 0: all travel, those of handlers too"),
       size("heap_bytes", &C::heap_bytes, {0, kNoLimit},
            "symmetric heap of a PE; 0: half the host's, or the GPU's free, memory, shared by the PEs on it; "
            "1 GiB where pinned"),
@@ -224,12 +225,13 @@ std::vector<Setting> make_settings() {
       onoff("huge_pages", &C::huge_pages, "ask for huge pages for the heap in host memory"),
 
       count("hang_seconds", "seconds", &C::hang_seconds, {0, 1'000'000},
-            "end the job with a report after this long without progress; 0: never"),
+            "after this long without progress: end the job with a report if no PE can go on, else warn; 0: "
+            "never"),
       path("hang_file", &C::hang_file, "where that report goes as JSON: FILE.<pe>.json"),
       optional_file("trace", &C::trace,
                     "write what each stage does to this file, for Perfetto; with several PEs to "
                     "NAME.<pe>.EXTENSION"),
-      choice("startup", &C::startup, {"quiet", "summary"}, "what PE 0 prints at the start"),
+      choice("startup", &C::startup, {"quiet", "summary"}, "what PE 0 prints at the start beside warnings"),
   };
 }
 

@@ -31,7 +31,8 @@ class ProducerServices {
   virtual void claim_pending(std::uint64_t messages) = 0;
   /// Of the messages claimed, so many are not published after all.
   virtual void unclaim_pending(std::uint64_t messages) = 0;
-  /// Closes what keeps messages from leaving.
+  /// Closes what keeps messages from leaving. Whoever waits calls it again and again: others publish
+  /// meanwhile.
   virtual void flush_pending() = 0;
   /// A package of `count` messages of `command` is about to be published / has been.
   virtual void will_publish(Command command, std::uint32_t count) = 0;
@@ -107,9 +108,10 @@ class PackageSink {
   void claim(std::uint64_t messages) {
     ProducerServices& services = *context_->services;
     if (lane_ == nullptr) return services.claim_pending(messages);
-    if (services.try_claim_pending(messages)) return;
-    services.flush_pending();
-    while (!services.try_claim_pending(messages)) pause(*lane_);
+    while (!services.try_claim_pending(messages)) {
+      services.flush_pending();
+      pause(*lane_);
+    }
   }
 
   const DeviceContext* context_;
@@ -120,7 +122,7 @@ class PackageSink {
 /// degenerate case of auto-grouping, so no counter is shared and a message costs a store and an add.
 ///
 /// Contract. One thread. A package is staged here and takes a queue slot only when it is full or
-///           flush() comes, so no slot is held by a lane that computes (docs/decisions/0003).
+///           flush() comes, so no slot is held by a lane that computes (docs/design/package-queue.md).
 class Outbox {
  public:
   explicit Outbox(const DeviceContext& context) : sink_{context} {}

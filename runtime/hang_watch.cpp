@@ -9,18 +9,14 @@
 
 namespace esker {
 
-bool HangWatch::check(std::uint64_t activity, bool waits) {
-  if (limit_.count() == 0) return false;
-  const auto now = std::chrono::steady_clock::now();
+std::chrono::milliseconds HangWatch::still(std::uint64_t activity, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (activity != last_activity_ || !waits) {
+  if (activity != last_activity_ || now - looked_at_ > kAway) {
     last_activity_ = activity;
     moved_at_ = now;
-    return false;
   }
-  if (said_ || now - moved_at_ < limit_) return false;
-  said_ = true;
-  return true;
+  looked_at_ = now;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now - moved_at_);
 }
 
 std::string find_stuck_stage(const StageSnapshot& s) {

@@ -37,21 +37,23 @@ struct StageSnapshot {
 /// Which stage of this PE holds messages back, in words; empty if none does by its own counters.
 std::string find_stuck_stage(const StageSnapshot& snapshot);
 
-/// Contract. check() from any thread, often; it says once that `limit` has passed without movement while
-///           somebody waits. Off if the limit is 0.
+/// For how long nothing has moved.
+///
+/// Contract. still() from any thread, several times a second. Where nobody has called it for kAway this
+///           process has been stopped, or its program elsewhere: the time before does not count.
 class HangWatch {
  public:
-  explicit HangWatch(std::chrono::seconds limit) : limit_{limit} {}
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kAway{2};
 
-  /// `activity` changes whenever something moves; `waits` says that a call waits or messages are owed.
-  bool check(std::uint64_t activity, bool waits);
+  /// `activity` changes whenever something moves.
+  std::chrono::milliseconds still(std::uint64_t activity, Clock::time_point now);
 
  private:
-  const std::chrono::seconds limit_;
   std::mutex mutex_;
-  std::optional<std::uint64_t> last_activity_;      // guarded by mutex_; the clock starts with the first
-  std::chrono::steady_clock::time_point moved_at_;  // guarded by mutex_
-  bool said_ = false;                               // guarded by mutex_
+  std::optional<std::uint64_t> last_activity_;  // guarded by mutex_; the clock starts with the first
+  Clock::time_point moved_at_;                  // guarded by mutex_
+  Clock::time_point looked_at_;                 // guarded by mutex_
 };
 
 /// Writes the report to stderr, and as JSON to `file_prefix`.PE.json.

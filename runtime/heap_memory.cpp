@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include <esker/device/error.hpp>
@@ -61,6 +63,22 @@ std::uint64_t total_host_bytes() {
   return std::min(bytes, read_limit("/sys/fs/cgroup/memory.max").value_or(bytes));
 }
 
+std::optional<std::uint64_t> address_space_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
+}
+
+std::uint64_t address_space_left() {
+  const auto limit = address_space_limit();
+  if (!limit) return std::numeric_limits<std::uint64_t>::max();
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  file >> pages;
+  const std::uint64_t mapped = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return *limit > mapped ? *limit - mapped : 0;
+}
+
 std::uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::uint64_t pages = 0;
@@ -75,8 +93,14 @@ HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     throw Error(Error::Kind::kOutOfMemory,
-                fmt::format("the symmetric heap of {} MiB (heap_bytes) cannot be reserved: {}",
-                            limit_bytes >> 20, std::strerror(errno)));
+                fmt::format("the symmetric heap of {} MiB cannot be reserved: {}{}; lower --heap-bytes "
+                            "(ESKER_HEAP_BYTES)",
+                            limit_bytes >> 20, std::strerror(errno),
+                            address_space_limit()
+                                ? fmt::format(" within the {} MiB of address space that a process may have "
+                                              "(ulimit -v)",
+                                              *address_space_limit() >> 20)
+                                : ""));
   }
   mapping_ = static_cast<std::byte*>(mapping);
   base_ = mapping_ + (kHugePage - reinterpret_cast<std::uintptr_t>(mapping_) % kHugePage) % kHugePage;

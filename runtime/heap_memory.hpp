@@ -61,6 +61,10 @@ class HeapMemory {
 std::uint64_t available_host_bytes();
 /// Bytes of this host, or of the control group if that is less.
 std::uint64_t total_host_bytes();
+/// Of this process, by RLIMIT_AS (ulimit -v); nothing where there is no limit.
+std::optional<std::uint64_t> address_space_limit();
+/// Bytes that it may still map under that limit; 2^64 - 1 without one.
+std::uint64_t address_space_left();
 /// Resident bytes of this process now, by /proc/self/statm.
 std::uint64_t resident_bytes();
 

@@ -14,17 +14,20 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/network.hpp>
 #include <esker/queue/package_memory.hpp>
+#include <esker/runtime/hang_inquiry.hpp>
 #include <esker/runtime/hang_watch.hpp>
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_workers.hpp>
@@ -41,7 +44,7 @@ inline constexpr std::uint32_t kLeastBuffers = 32;  // in an aggregator's pool: 
 inline constexpr std::uint64_t kGrownLimitBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kMpiBytesAPeer = 256 * 1024;  // what Open MPI comes to use for a peer
 inline constexpr std::chrono::microseconds kLongestNap{1000};
-// Where --node-buffer-bytes leaves it open (docs/decisions/0012, 0020).
+// Where --node-buffer-bytes leaves it open (docs/design/aggregation.md).
 inline constexpr std::uint32_t kNodeBufferBytes = 64 << 10;
 inline constexpr std::uint32_t kNodeBufferBytesOnDevice = 256 << 10;
 inline constexpr std::chrono::seconds kPartingPatience{2};
@@ -67,12 +70,10 @@ struct Medium {
 /// MPI under a launcher or where the program has initialised it, else one PE over loopback.
 Medium choose_medium(const Config& config);
 
-class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
+class Runtime::Impl final : public SymmetricHeap, public ProducerServices, private Supervisor {
  public:
   Impl(const Config& config, Medium medium)
       : config_{resolved(config)},
-        hang_{std::chrono::seconds{config.hang_seconds}},
-        stuck_{std::chrono::seconds{config.hang_seconds}},
         owner_{medium.own_thread,
                [this, connect = std::move(medium.connect)] {
                  return connect({config_.node_buffer_bytes, kReceives});
@@ -80,6 +81,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
                "starting"},
         pe_{owner_.transport().pe()},
         n_pes_{owner_.transport().n_pes()},
+        inquiry_{pe_, n_pes_, hang_limit()},
         transport_name_{owner_.transport().name()},
         trace_{config_.trace, pe_, n_pes_, config_.package_slots},
         device_{open_device()},
@@ -105,8 +107,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         context_.queue, *network_);
     network_->set_aggregators(aggregators_.get());
     network_->set_published(device_ ? &aggregators_->messages_counter() : &published_);
-    network_->set_on_hang_report(
-        [this](std::uint32_t pe, std::uint64_t sent) { join_hang_report(pe, sent); });
+    network_->set_supervisor(this);
     pool_bytes_ = std::uint64_t{aggregators()} * buffers * config_.node_buffer_bytes;
     workers_ = std::make_unique<LaneWorkers>(lane_threads(), context_, fmt::format("PE {}", pe_));
     owner_.run(*network_, [this] { look_around(); });
@@ -135,18 +136,20 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   void end(bool in_exception) noexcept {
     if (ended_) return;
     ended_ = true;
+    const std::string why = thrown_.empty() ? "" : ": " + thrown_;
     bool orderly = false;
     try {
       if (!failure_.is_set()) {
         // Without an exception a slow peer is waited for, as in any barrier. With one, peers may never
         // come: then they are told.
         if (in_exception) give_up_at_ = Clock::now() + kPartingPatience;
-        barrier(Collective::kEnd);
+        barrier(Collective::kEnd, in_exception);
+        if (device_) part_from_peers();
         orderly = true;
       }
     } catch (const std::exception& error) {
       if (!in_exception) say("at the end of Runtime", error);
-      failure_.set(Error::Kind::kNetwork, "PE " + std::to_string(pe_) + " has left the job by an exception");
+      failure_.set(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception{}", pe_, why));
       network_->bell().ring();
     }
     try {
@@ -166,11 +169,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     serve();
   }
 
-  void barrier(Collective collective) {
+  /// `leaves`: by an exception, so that peers in other calls need not wonder about the order of theirs.
+  void barrier(Collective collective, bool leaves = false) {
     const Call call(*this, to_string(collective));
     new_request(NetworkRequest::Kind::kBarrier, to_string(collective));
     request_.mine = block(collective);
     request_.mine.values[2] = calls_handlers_.exchange(false, std::memory_order_relaxed) ? 1 : 0;
+    request_.mine.values[kLeaves] = leaves ? 1 : 0;
     request_.flush_epoch = aggregators_->request_flush();
     serve();
     require_same_call();
@@ -210,7 +215,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     failure_.raise_if_set();
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
       misuse("launch: a group and a wave have at least one lane");
-    const Call call(*this, name);
+    const Call call(*this, name, true);
     Tracer* const tracer = trace_.tracer();
     if (tracer != nullptr) name = tracer->keep(name);
     TraceSpan span(tracer, TraceWhat::kLaunch, name);
@@ -220,8 +225,12 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
       Aggregators& aggregators;
       ~Done() { aggregators.set_producing(false); }
     } const done{*aggregators_};
-    workers_->run(
-        shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);
+    try {
+      workers_->run(
+          shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);
+    } catch (...) {
+      throw_with_kernel(name);
+    }
     failure_.raise_if_set();
   }
 
@@ -260,24 +269,31 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   template <class T>
   void all_reduce(std::span<T> values, Reduction reduction) {
-    for (std::size_t at = 0; at < values.size(); at += 6) {
-      const std::size_t n = std::min<std::size_t>(6, values.size() - at);
-      std::array<std::uint64_t, 6> words{};
-      std::memcpy(words.data(), values.data() + at, n * sizeof(T));
+    // Before the first five values stands what the PEs must agree on; later gathers carry six.
+    const std::uint64_t mine =
+        values.size() << 3 | (std::is_same_v<T, double> ? 4u : 0u) | static_cast<std::uint64_t>(reduction);
+    for (std::size_t at = 0; at == 0 || at < values.size();) {
+      const std::size_t head = at == 0 ? 1 : 0;
+      const std::size_t n = std::min<std::size_t>(6 - head, values.size() - at);
+      std::array<std::uint64_t, 6> words{mine};
+      if (n > 0) std::memcpy(words.data() + head, values.data() + at, n * sizeof(T));
       const auto blocks = gather(Collective::kReduce, words);
+      if (head == 1) require_same_reduction(blocks);
       for (std::size_t i = 0; i < n; ++i) {
         for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
           T other;
-          std::memcpy(&other, &blocks[pe].values[i], sizeof other);
-          T& mine = values[at + i];
+          std::memcpy(&other, &blocks[pe].values[head + i], sizeof other);
+          T& value = values[at + i];
           if (pe == 0)
-            mine = other;
+            value = other;
           else if (reduction == Reduction::kSum)
-            mine += other;
+            value += other;
           else
-            mine = reduction == Reduction::kMin ? std::min(mine, other) : std::max(mine, other);
+            value = reduction == Reduction::kMin ? std::min(value, other) : std::max(value, other);
         }
       }
+      if (n == 0) break;
+      at += n;
     }
   }
 
@@ -354,6 +370,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
 
   void help() override {
     failure_.raise_if_set();
+    if (!lanes_helped_.load(std::memory_order_relaxed)) lanes_helped_.store(true, std::memory_order_relaxed);
     aggregators_->help();
     if (std::this_thread::get_id() == user_thread_) owner_.step_if_caller();
   }
@@ -371,18 +388,23 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return true;
   }
   void claim_pending(std::uint64_t messages) override {
-    if (try_claim_pending(messages)) return;
-    flush_pending();
-    do {
+    while (!try_claim_pending(messages)) {
       wait(
           "pending messages to leave (pending_messages)",
-          [&] { return may_claim(claimed_.load(std::memory_order_relaxed), messages); }, true);
-    } while (!try_claim_pending(messages));
+          [&] { return may_claim(claimed_.load(std::memory_order_relaxed), messages); }, true,
+          [this] { flush_pending(); });
+    }
   }
   void unclaim_pending(std::uint64_t messages) override {
     claimed_.fetch_sub(messages, std::memory_order_relaxed);
   }
-  void flush_pending() override { aggregators_->request_flush(); }
+  void flush_pending() override {
+    // What other lanes have published since, and what handlers have sent, is waited for too.
+    const std::uint64_t published = published_.load(std::memory_order_relaxed);
+    if (flushed_published_.exchange(published, std::memory_order_relaxed) != published)
+      aggregators_->request_flush();
+    network_->flush_handlers();
+  }
 
   void will_publish(Command command, std::uint32_t count) override {
     if (network_->was_congested()) {
@@ -446,14 +468,18 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   /// Marks the user's thread as inside a call, for reports, and refuses calls after a failure.
   class Call {
    public:
-    Call(Impl& impl, const char* name) : impl_{impl} {
+    Call(Impl& impl, const char* name, bool is_kernel = false) : impl_{impl} {
       impl_.failure_.raise_if_set();
+      impl_.thrown_.clear();
       impl_.calls_.fetch_add(1, std::memory_order_relaxed);
-      impl_.call_since_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-      impl_.call_.store(name, std::memory_order_relaxed);
+      const std::lock_guard lock(impl_.call_mutex_);
+      impl_.call_ = {name, Clock::now(), is_kernel};
     }
     ~Call() {
-      impl_.call_.store(nullptr, std::memory_order_relaxed);
+      {
+        const std::lock_guard lock(impl_.call_mutex_);
+        impl_.call_.name = nullptr;
+      }
       impl_.calls_.fetch_add(1, std::memory_order_relaxed);
     }
     Call(const Call&) = delete;
@@ -480,6 +506,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::unique_ptr<DeviceEngine> open_device();
   HeapMemory make_heap();
   void link_peers();
+  void part_from_peers();
   bool heap_on_device() const { return device_ && config_.heap != HeapKind::kHost; }
   std::uint32_t aggregators() const { return device_ ? config_.device_aggregators : config_.aggregators; }
 
@@ -531,6 +558,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     if (device_) device_->set_heap_end(context_.heap.bytes);
   }
 
+  static constexpr std::size_t kLeaves = 4;  // of a barrier's values, the first that is not the network's
+
   GatherBlock block(Collective collective) {
     GatherBlock mine;
     mine.collective = static_cast<std::uint32_t>(collective);
@@ -538,16 +567,42 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
     return mine;
   }
 
-  void require_same_call() const {
+  static bool leaves(const GatherBlock& block) {
+    return block.collective == static_cast<std::uint32_t>(Collective::kEnd) && block.values[kLeaves] != 0;
+  }
+
+  void require_same_call() {
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const GatherBlock& other = request_.all[pe];
       if (other.collective == request_.mine.collective && other.sequence == request_.mine.sequence) continue;
+      if (leaves(other) && !leaves(request_.mine)) {
+        const auto until = Clock::now() + kPartingPatience;
+        wait(
+            "the reason why a PE has left", [&] { return Clock::now() >= until; }, false);  // throws it
+        throw Error(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception", pe));
+      }
       throw Error(
           Error::Kind::kContract,
           fmt::format("PE {} is in {} (its collective call number {}) while PE {} is in {} (number {}): "
                       "collective calls must come in the same order on every PE",
                       pe_, request_.call, request_.mine.sequence, pe,
                       to_string(static_cast<Collective>(other.collective)), other.sequence));
+    }
+  }
+
+  /// What all_reduce() gathers first: the number of values, their type and the operation.
+  void require_same_reduction(const std::vector<GatherBlock>& blocks) const {
+    const auto in_words = [](std::uint64_t word) {
+      constexpr std::array<const char*, 4> kNames{"sum", "minimum", "maximum", "unknown reduction"};
+      return fmt::format("the {} of {} {}", kNames[word & 3], word >> 3,
+                         (word & 4) != 0 ? "doubles" : "64-bit integers");
+    };
+    for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
+      if (blocks[pe].values[0] == blocks[0].values[0]) continue;
+      throw Error(
+          Error::Kind::kContract,
+          fmt::format("all_reduce: PE {} asks for {}, PE 0 for {}: these must be the same on every PE", pe,
+                      in_words(blocks[pe].values[0]), in_words(blocks[0].values[0])));
     }
   }
 
@@ -567,10 +622,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         request_.call, [&] { return request_.done.load(std::memory_order_acquire); }, false);  // [done]
   }
 
+  struct Nothing {
+    void operator()() const {}
+  };
   /// The one wait of host threads: lends itself to aggregation and, where it owns the network, to
-  /// progress; then naps. Throws what the runtime has failed with.
-  template <class Ready>
-  void wait(const char* what, Ready ready, bool from_lane) {
+  /// progress; then naps. Throws what the runtime has failed with. `meanwhile` is called again and again.
+  template <class Ready, class Meanwhile = Nothing>
+  void wait(const char* what, Ready ready, bool from_lane, Meanwhile meanwhile = {}) {
     const TraceSpan span(trace_.tracer(), TraceWhat::kWait, what);
     Backoff backoff{kLongestNap, device_ ? Backoff::kYieldsBesideADevice : Backoff::kYields};
     bool marked = false;
@@ -579,6 +637,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
         if (marked) waiting_lanes_.fetch_sub(1, std::memory_order_relaxed);
         failure_.raise_if_set();
       }
+      meanwhile();
       bool moved = aggregators_->help();
       if (std::this_thread::get_id() == user_thread_) moved |= owner_.step_if_caller();
       if (moved) {
@@ -611,18 +670,29 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
            static_cast<std::uint64_t>(pending) + staged + messages <= config_.pending_messages;
   }
 
+  [[noreturn]] void throw_with_kernel(const char* kernel);
   void start_together();
+  // supervision.cpp.
   void look_around();
+  void look_at_peers();
+  void look_for_hang(Clock::time_point now);
   void check_for_hang();
+  void end_hanging();
   void report_hang(const std::string& headline, bool network_stuck = false);
-  void join_hang_report(std::uint32_t pe, std::uint64_t sent_by_it);
+  void broadcast_hang_report();
+  void heard_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) override;
+  void heard_question(std::uint32_t pe) override;
+  void heard_answer(std::uint32_t pe, std::uint64_t value, std::string_view text) override;
+  PeStatus status(Clock::time_point now);  // without the words
+  std::string doing() const;
   StageSnapshot snapshot() const;
   std::uint64_t activity() const;
+  std::chrono::milliseconds hang_limit() const { return std::chrono::seconds{config_.hang_seconds}; }
 
   const Config config_;
   Failure failure_;
-  Doorbell bell_;  // for the user's thread and lanes
-  HangWatch hang_;
+  Doorbell bell_;    // for the user's thread and lanes
+  HangWatch hang_;   // watches messages and calls
   HangWatch stuck_;  // watches the network's owner
   HandlerTable handlers_;
   std::uint64_t handler_count_ = 0;
@@ -631,6 +701,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   NetworkOwner owner_;
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
+  HangInquiry inquiry_;  // the network owner's
   const std::string transport_name_;
   TraceFile trace_;                       // written at its end: after every thread's
   std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
@@ -644,6 +715,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::uint64_t pool_bytes_ = 0;
   std::uint64_t declared_bytes_ = 0;
   std::uint32_t collectives_ = 0;
+  // What the last call threw, if that was a kernel's: peers hear of it if this PE leaves.
+  std::string thrown_;
   // A member: a call that gives up leaves it behind for the network's owner to drop.
   NetworkRequest request_{};
   const std::thread::id user_thread_ = std::this_thread::get_id();
@@ -654,15 +727,23 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices {
   std::atomic<bool> calls_handlers_{false};  // lanes have sent active messages since the last barrier
   std::atomic<std::uint64_t> combined_local_{0};
   std::atomic<std::uint64_t> combined_remote_{0};
+  std::atomic<std::uint64_t> flushed_published_{0};  // published_ when a waiting lane last had it flushed
   std::atomic<std::uint64_t> claimed_{0};  // messages that lanes have published or hold a ticket for
   std::atomic<std::uint32_t> waiting_lanes_{0};
   std::atomic<bool> call_waits_{false};  // the user's thread waits for others
-  std::atomic<const char*> call_{nullptr};
-  std::atomic<Clock::rep> call_since_{0};
+  mutable std::mutex call_mutex_;        // also keeps a kernel's name from going while it is read
+  struct {
+    const char* name = nullptr;  // null: outside Esker
+    Clock::time_point since;
+    bool is_kernel = false;
+  } call_;                                 // guarded by call_mutex_
+  std::atomic<bool> lanes_helped_{false};  // lanes of groups wait for room, or did a moment ago
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<bool> hang_reported_{false};
   Clock::time_point next_look_at_peers_;  // the network owner's
   bool found_dead_peer_ = false;          // the network owner's
+  bool group_lanes_wait_ = false;         // the network owner's: lanes_helped_ since it last looked
+  bool hang_broadcast_ = false;           // the network owner's
   const int exceptions_at_start_ = std::uncaught_exceptions();
 };
 

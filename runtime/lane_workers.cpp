@@ -15,15 +15,22 @@ LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context,
   for (std::uint32_t i = 0; i < threads; ++i) {
     workers_.push_back(std::make_unique<Runtime::HostWorker>(Runtime::HostWorker{context, Outbox{context}}));
   }
-  for (std::uint32_t i = 1; i < threads; ++i) {
-    threads_.emplace_back([this, i, thread_name] {
-      set_thread_name(thread_name);
-      thread_main(i);
-    });
+  try {
+    for (std::uint32_t i = 1; i < threads; ++i) {
+      threads_.emplace_back([this, i, thread_name] {
+        set_thread_name(thread_name);
+        thread_main(i);
+      });
+    }
+  } catch (...) {
+    stop();  // those that have begun, or their destructors wait for ever
+    throw;
   }
 }
 
-LaneWorkers::~LaneWorkers() {
+LaneWorkers::~LaneWorkers() { stop(); }
+
+void LaneWorkers::stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
@@ -84,10 +91,15 @@ void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<bool()>*
     } catch (...) {
       failed_.store(true, std::memory_order_relaxed);
       const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
+      if (!error_) {
+        error_ = std::current_exception();
+        throwing_ = cpu::take_throwing_lane();
+      }
     }
   };
   const TraceSpan span(worker.context.tracer, TraceWhat::kRun, name_);
+  set_running_kernel(name_);
+  cpu::take_throwing_lane();  // what an earlier launch left
   keep_error([&] {
     while (!failed_.load(std::memory_order_relaxed)) {
       const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
@@ -98,6 +110,7 @@ void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<bool()>*
     }
   });
   keep_error([&] { worker.outbox.flush(); });  // also after an exception: what was sent was sent
+  set_running_kernel(nullptr);
 }
 
 }  // namespace esker

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include <esker/device/cpu/launch.hpp>
 #include <esker/runtime/runtime.hpp>
 
 namespace esker {
@@ -30,20 +32,25 @@ class LaneWorkers {
   void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<bool()>& between,
            const char* name = "kernel");
 
+  /// Of the launch that has thrown last: the lane that threw; nothing where none did.
+  const std::optional<cpu::ThrowingLane>& throwing_lane() const { return throwing_; }
+
   /// Chunks finished so far, for the hang report.
   std::uint64_t chunks_done() const { return chunks_done_.load(std::memory_order_relaxed); }
 
  private:
+  void stop();
   void work(Runtime::HostWorker& worker, const std::function<bool()>* between);
   void thread_main(std::uint32_t index);
 
   std::vector<std::unique_ptr<Runtime::HostWorker>> workers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t launch_ = 0;   // guarded by mutex_
-  std::uint32_t running_ = 0;  // guarded by mutex_: other threads in this launch
-  bool stopping_ = false;      // guarded by mutex_
-  std::exception_ptr error_;   // guarded by mutex_
+  std::uint64_t launch_ = 0;                   // guarded by mutex_
+  std::uint32_t running_ = 0;                  // guarded by mutex_: other threads in this launch
+  bool stopping_ = false;                      // guarded by mutex_
+  std::exception_ptr error_;                   // guarded by mutex_
+  std::optional<cpu::ThrowingLane> throwing_;  // guarded by mutex_ until run() throws
   const Runtime::GroupFunction* function_ = nullptr;
   const char* name_ = "";  // of the kernel, for traces
   std::uint64_t groups_ = 0;

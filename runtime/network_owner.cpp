@@ -1,6 +1,9 @@
 // The network thread's life.
 #include <esker/runtime/network_owner.hpp>
 
+#include <cstdio>
+#include <utility>
+
 #include <esker/device/error.hpp>
 
 namespace esker {
@@ -24,7 +27,10 @@ NetworkOwner::NetworkOwner(bool own_thread, Connect connect, std::string name)
 }
 
 NetworkOwner::~NetworkOwner() {
-  if (!own_thread_) return;
+  if (!own_thread_) {
+    if (!stopped_) leave();  // never run: what is to be constructed after it has failed
+    return;
+  }
   const std::lock_guard lock(mutex_);
   stopping_.store(true);
   may_run_ = true;
@@ -48,10 +54,7 @@ void NetworkOwner::thread_main() {
     changed_.notify_all();
     changed_.wait(lock, [this] { return may_run_; });
   }
-  if (network_ == nullptr) {
-    transport_->close(false);
-    return;
-  }
+  if (network_ == nullptr) return leave();
   network_->enter_thread();
   Backoff backoff{kLongestNap, network_->has_device() ? Backoff::kYieldsBesideADevice : Backoff::kYields};
   while (!stopping_.load(std::memory_order_acquire)) {
@@ -64,7 +67,11 @@ void NetworkOwner::thread_main() {
           network_->longest_nap());
     }
   }
-  close(orderly_);
+  try {
+    close(orderly_);
+  } catch (...) {
+    error_ = std::current_exception();  // for stop()
+  }
 }
 
 void NetworkOwner::run(Network& network, Housekeeping housekeeping) {
@@ -83,13 +90,25 @@ bool NetworkOwner::step() {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next_housekeeping_) {
       next_housekeeping_ = now + kHousekeepingEvery;
-      housekeeping_();
+      try {
+        housekeeping_();
+      } catch (...) {
+        network_->fail(current_error("network thread"));
+      }
     }
   }
   return moved;
 }
 
 bool NetworkOwner::step_if_caller() { return !own_thread_ && network_ != nullptr && step(); }
+
+void NetworkOwner::leave() const noexcept {
+  try {
+    transport_->close(false);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "esker: PE %u: closing the network: %s\n", transport_->pe(), error.what());
+  }
+}
 
 void NetworkOwner::close(bool orderly) {
   if (!orderly) {
@@ -99,7 +118,7 @@ void NetworkOwner::close(bool orderly) {
       if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     } while (std::chrono::steady_clock::now() < until && !network_->nothing_under_way());
   }
-  transport_->close(orderly);
+  Network::keep_bytes_of(transport_->close(orderly));
 }
 
 void NetworkOwner::stop(bool orderly) {
@@ -113,6 +132,7 @@ void NetworkOwner::stop(bool orderly) {
   }
   network_->bell().ring();
   thread_.join();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 }  // namespace esker

@@ -42,12 +42,14 @@ class NetworkOwner {
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
   /// Ends the transport: with its peers, or (not orderly) after a second for what is still to be told.
+  /// Throws what went wrong.
   void stop(bool orderly);
 
  private:
   void thread_main();
   bool step();
   void close(bool orderly);
+  void leave() const noexcept;  // where no network has run
 
   const bool own_thread_;
   const Connect connect_;
@@ -63,7 +65,7 @@ class NetworkOwner {
   std::condition_variable changed_;
   bool connected_ = false;    // guarded by mutex_
   bool may_run_ = false;      // guarded by mutex_
-  std::exception_ptr error_;  // guarded by mutex_
+  std::exception_ptr error_;  // guarded by mutex_ until it is stopped
   std::atomic<bool> stopping_{false};
   bool orderly_ = true;  // written before stopping_
   bool stopped_ = false;

@@ -48,9 +48,8 @@ HeapMemory Runtime::Impl::make_heap() {
     return HeapMemory(device_->heap_base(), device_->heap_limit(),
                       [this](std::uint64_t offset, std::uint64_t bytes) { device_->clear(offset, bytes); });
   }
-  const std::uint64_t limit =
-      config_.heap_bytes != 0 ? config_.heap_bytes : total_host_bytes() / 2 / pes_on_host_;
-  return HeapMemory(limit, config_.huge_pages);
+  const std::uint64_t automatic = std::min(total_host_bytes() / pes_on_host_, address_space_left()) / 2;
+  return HeapMemory(config_.heap_bytes != 0 ? config_.heap_bytes : automatic, config_.huge_pages);
 }
 
 void Runtime::Impl::link_peers() {
@@ -64,17 +63,27 @@ void Runtime::Impl::link_peers() {
       std::copy_n(blocks[pe].values.begin(), 6, offers[pe].words.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
-  const std::uint32_t links = device_->link(offers, config_.peer_memory != PeerMemory::kOff);
+  // What one end cannot open, neither uses: a package that has no way back keeps its slot for ever.
+  const std::uint64_t mine_opened = device_->open_peers(offers, config_.peer_memory != PeerMemory::kOff);
+  const auto blocks = gather(Collective::kStart, {mine_opened});
+  std::vector<std::uint64_t> opened(n_pes_);
+  for (std::uint32_t pe = 0; pe < n_pes_; ++pe) opened[pe] = blocks[pe].values[0];
+  const std::uint32_t links = device_->link(opened);
   if (config_.peer_memory == PeerMemory::kOn && links + 1 < n_pes_) {
-    throw Error(
-        Error::Kind::kDevice,
-        fmt::format("peer_memory: PE {} reaches the GPUs of {} of {} other PEs; the rest are on other hosts, "
-                    "or cannot be reached; use --peer-memory auto",
-                    pe_, links, n_pes_ - 1));
+    throw Error(Error::Kind::kDevice,
+                fmt::format("peer_memory: of {} other PEs {} are linked; {}; use --peer-memory auto, which "
+                            "reaches the rest through the network",
+                            n_pes_ - 1, links, device_->why_not_linked()));
   }
   context_.bins = device_->bins();
   context_.sharers = device_->sharers();
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
+}
+
+void Runtime::Impl::part_from_peers() {
+  device_->close_peers();
+  gather(Collective::kEnd, {});
+  device_->let_memory_go();
 }
 
 }  // namespace esker

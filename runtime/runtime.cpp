@@ -1,11 +1,16 @@
 // The public calls, and the start of a job.
 #include <esker/runtime/runtime.hpp>
 
+#include <atomic>
 #include <exception>
+#include <new>
+#include <system_error>
+#include <utility>
 
 #include <esker/net/loopback/transport.hpp>
 #include <esker/runtime/build_info.hpp>
 #include <esker/runtime/impl.hpp>
+#include <esker/runtime/launcher.hpp>
 
 #if ESKER_WITH_MPI
 #include <esker/net/mpi/transport.hpp>
@@ -33,25 +38,94 @@ const char* to_string(Collective collective) {
   return "no collective call of Esker";
 }
 
+namespace {
+
+/// Gives `transport` back, unless its one PE is one of several processes that a launcher has started: as many
+/// jobs would each do all the work, and each verify it.
+std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport, const char* what_to_do) {
+  if (transport->n_pes() > 1) return transport;
+  const auto launched = find_launched_processes();
+  if (!launched) return transport;
+  const std::string name = transport->name();
+  transport->close(true);
+  throw Error(
+      Error::Kind::kConfiguration,
+      fmt::format("Runtime: {}={} says that a launcher has started {} processes, but this one is alone "
+                  "over {}: {}; if each is to be a job of its own, unset {}",
+                  launched->variable, launched->processes, launched->processes, name, what_to_do,
+                  launched->variable));
+}
+
+#if ESKER_WITH_MPI
+// A Runtime of this process has initialised MPI, and finalises it at its end.
+std::atomic<bool> mpi_is_a_runtimes{false};
+
+Medium over_mpi() {
+  if (mpi_is_a_runtimes.load()) {
+    throw Error(
+        Error::Kind::kConfiguration,
+        "Runtime: an earlier Runtime of this process has initialised MPI for itself, and MPI cannot be "
+        "initialised again: keep one Runtime for the whole program, or call MPI_Init_thread with "
+        "MPI_THREAD_MULTIPLE before the first Runtime and MPI_Finalize after the last");
+  }
+  const auto ownership = mpi::find_ownership();
+  mpi_is_a_runtimes.store(!mpi::is_initialised());
+  return {[](const TransportLimits& limits) {
+            return not_one_of_many(
+                mpi::connect(limits),
+                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+          },
+          ownership == mpi::Ownership::kOwnThread};
+}
+#endif
+
+}  // namespace
+
 Medium choose_medium(const Config& config) {
 #if ESKER_WITH_MPI
   const bool use_mpi =
       config.transport == TransportKind::kMpi ||
       (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
-  if (use_mpi) {
-    return {[](const TransportLimits& limits) { return mpi::connect(limits); },
-            mpi::find_ownership() == mpi::Ownership::kOwnThread};
-  }
+  if (use_mpi) return over_mpi();
+  const char* const what_to_do = config.transport == TransportKind::kLoopback
+                                     ? "use --transport mpi, or leave --transport out"
+                                     : "use --transport mpi";
+#else
+  const char* const what_to_do = "this library was built without MPI; configure it with -DESKER_MPI=ON";
 #endif
   auto world = std::make_shared<loopback::World>(1);
-  return {[world](const TransportLimits& limits) { return world->connect(0, limits); }, true};
+  return {[world, what_to_do](const TransportLimits& limits) {
+            return not_one_of_many(world->connect(0, limits), what_to_do);
+          },
+          true};
+}
+
+/// In a handler of what a lane of `kernel` has thrown.
+void Runtime::Impl::throw_with_kernel(const char* kernel) {
+  failure_.raise_if_set();  // which lanes throw too, while they wait
+  const auto lane = workers_->throwing_lane();
+  const std::string who =
+      lane ? fmt::format("lane {} of group {} of kernel '{}'", lane->lane, lane->group, kernel)
+           : fmt::format("kernel '{}'", kernel);
+  auto kind = Error::Kind::kKernel;
+  try {
+    throw;
+  } catch (const Error& error) {
+    kind = error.kind();
+    thrown_ = fmt::format("{}: {}", who, error.what());
+  } catch (const std::exception& error) {
+    thrown_ = fmt::format("{} has thrown: {}", who, error.what());
+  } catch (...) {
+    thrown_ = fmt::format("{} has thrown what is no std::exception", who);
+  }
+  std::throw_with_nested(Error(kind, thrown_));
 }
 
 void Runtime::Impl::start_together() {
   const std::uint64_t version = hash_text(build_info().version);
   const std::uint64_t still_untouched = pool_bytes_ + std::uint64_t{n_pes_} * kMpiBytesAPeer;
   declared_bytes_ = resident_bytes() + still_untouched;
-  const bool fits = available_host_bytes() / pes_on_host_ >= still_untouched;
+  const bool fits = std::min(available_host_bytes() / pes_on_host_, address_space_left()) >= still_untouched;
   const auto blocks = gather(Collective::kStart, {version, config_.node_buffer_bytes, memory_.limit_bytes(),
                                                   declared_bytes_, fits ? 1u : 0u, destinations()});
   for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
@@ -75,14 +149,16 @@ void Runtime::Impl::start_together() {
           Error::Kind::kOutOfMemory,
           fmt::format(
               "PE {}'s host has too little memory for the PEs on it: each needs {:.1f} MiB beside its "
-              "heap; use fewer PEs a host, or lower --node-buffer-bytes",
+              "heap; use fewer PEs a host, lower --node-buffer-bytes, or raise a limit of address space "
+              "(ulimit -v)",
               pe, static_cast<double>(other[3]) / (1 << 20)));
     }
   }
   if (device_) link_peers();
-  if (pe_ != 0 || config_.startup == StartupPrint::kQuiet) return;
+  if (pe_ != 0) return;
   for (const std::string& warning : config_.warnings)
     std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
+  if (config_.startup == StartupPrint::kQuiet) return;
   std::fputs(
       fmt::format("esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}; heap up to {:.1f} MiB a PE, "
                   "beside it at most {:.1f} MiB\n",
@@ -98,10 +174,32 @@ void Runtime::Impl::start_together() {
 
 Runtime::Runtime(int& argc, char** argv) : Runtime(config_from_arguments(argc, argv)) {}
 
-Runtime::Runtime(const Config& config) : impl_{std::make_unique<Impl>(config, choose_medium(config))} {}
+std::unique_ptr<Runtime::Impl> Runtime::start(const Config& config, Medium medium) {
+  try {
+    return std::make_unique<Impl>(config, std::move(medium));
+  } catch (const std::bad_alloc&) {
+    const auto limit = address_space_limit();
+    throw Error(
+        Error::Kind::kOutOfMemory,
+        fmt::format(
+            "Runtime: this process is out of memory{}: its package queue takes {}, and there are node "
+            "buffers for each PE beside it; lower --package-slots, --package-bytes, "
+            "--buffers-per-destination, --node-buffer-bytes or --heap-bytes",
+            limit ? fmt::format(", of which it may map {} (ulimit -v)", in_mib(*limit)) : "",
+            in_mib(std::uint64_t{config.package_slots} * config.package_bytes)));
+  } catch (const std::system_error& error) {
+    throw Error(
+        Error::Kind::kOutOfMemory,
+        fmt::format("Runtime: a thread cannot be started: {}; lower --cpu-threads, or raise the limits "
+                    "of threads (ulimit -u) and of address space (ulimit -v)",
+                    error.what()));
+  }
+}
+
+Runtime::Runtime(const Config& config) : impl_{start(config, choose_medium(config))} {}
 
 Runtime::Runtime(const Config& config, Connect connect)
-    : impl_{std::make_unique<Impl>(config, Medium{std::move(connect), true})} {}
+    : impl_{start(config, Medium{std::move(connect), true})} {}
 
 Runtime::~Runtime() { impl_->end(std::uncaught_exceptions() > impl_->exceptions_at_start()); }
 

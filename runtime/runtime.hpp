@@ -29,6 +29,7 @@
 namespace esker {
 
 class Transport;
+struct Medium;
 struct TransportLimits;
 
 enum class Reduction { kSum, kMin, kMax };
@@ -134,6 +135,9 @@ struct DeviceKernel {
 ///          this PE's calls here.
 /// Errors   Error from set-up and collective calls. A failure on a runtime thread or on another PE is
 ///          kept and thrown by this PE's next call, or by the one that waits. Misuse aborts.
+///
+/// A process may have several, one after the other or at a time, but for one case: a Runtime that initialises
+/// MPI finalises it, so none can follow or join it. Programs that need that initialise MPI themselves.
 class Runtime {
  public:
   /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads
@@ -147,7 +151,9 @@ class Runtime {
   Runtime(const Config& config, Connect connect);
 
   /// Collective. Does what barrier_all() does, then ends. During an exception it waits for its peers for
-  /// two seconds at most; those that do not come are told that this PE has left.
+  /// two seconds at most; those that do not come are told that this PE has left. Where lanes run on a GPU it
+  /// waits for the kernels; one that still runs after hang_seconds, in a job that has failed, ends the
+  /// process.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -162,8 +168,12 @@ class Runtime {
   /// Local. Runs `kernel` once a lane: with a WorkItem, or with a GroupItem& if it works together with
   /// the other lanes of its group. One that sends nothing takes a Lane, or a GroupLane&: on a GPU it is then
   /// a kernel like any other, where what sends has scratchpad and registers of its own, and fewer lanes at a
-  /// time. May return before the kernel has ended; quiet() and barrier_all() wait for it. What a lane throws
-  /// is thrown here. `name` is for reports.
+  /// time. May return before the kernel has ended; quiet() and barrier_all() wait for it. `name` is for
+  /// reports.
+  ///
+  /// Errors. On the CPU, what a lane throws ends the kernel: lanes that have not begun do not begin, and what
+  /// others have sent is sent. Then launch() throws an Error{kKernel} that names kernel, lane and what(),
+  /// with the lane's exception nested in it (std::rethrow_if_nested). An Error of a lane keeps its kind.
   template <class Kernel>
   void launch(std::uint64_t lanes, Kernel&& kernel, const char* name = "kernel") {
     launch_shape({lanes, config().group_lanes, config().wave_lanes}, kernel, name);
@@ -271,7 +281,8 @@ class Runtime {
                          device})};
   }
 
-  /// Collective. Element by element over the PEs; every PE gets the result.
+  /// Collective. Element by element over the PEs; every PE gets the result. Error{kContract} on every PE, and
+  /// all values as they were, if the PEs differ in the number or type of values or in the reduction.
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
@@ -310,6 +321,7 @@ class Runtime {
   [[noreturn]] void refuse_launch(const char* kernel) const;
 
   class Impl;
+  static std::unique_ptr<Impl> start(const Config& config, Medium medium);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,9 +2,13 @@
 //
 // Names follow OpenSHMEM, with the context first. `target` is a local address in the symmetric heap that
 // stands for the same offset on PE `pe`. An operation is applied some time before quiet() on its PE or
-// barrier_all() returns, exactly once; nothing else is promised about order (docs/contracts/ordering.md).
+// barrier_all() returns, exactly once; nothing else is promised about order (docs/reference/ordering.md).
 //
-// Misuse, a PE that does not exist or a target outside the heap, aborts the job with the values.
+// A target is aligned to its size: 1, 2, 4, 8 or 16 bytes; that of a handler as its type is (alignof). So it
+// is wherever a SymmetricArray has an element of that type and size.
+//
+// Misuse, a PE that does not exist, a target outside the heap or misaligned, a Handler that nobody made,
+// aborts the job with the values where the call is made, whichever PE it names.
 #pragma once
 
 #include <atomic>
@@ -30,6 +34,18 @@ concept Sender = requires(C& context, Command command, const std::uint64_t (&wor
 };
 
 namespace detail {
+
+/// Says in the compiler's first line what the first argument should be: of a concept it says that much later.
+template <class C>
+struct SenderOrError {
+  static_assert(
+      Sender<C>,
+      "the first argument of a shmem_ call is the lane or the handler's context that sends: a WorkItem, "
+      "a GroupItem&, a KernelItem& or a HandlerContext&, and not the Runtime");
+  static constexpr bool value = Sender<C>;
+};
+template <class C>
+concept CheckedSender = SenderOrError<C>::value;
 
 template <class T>
 ESKER_HD constexpr Operand number_operand() {
@@ -64,45 +80,69 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
 /// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
 [[noreturn, gnu::cold]] void bad_target(Caller caller, const char* call, std::uint64_t offset,
-                                        std::uint64_t bytes, std::uint64_t heap_bytes, std::uint32_t pe,
-                                        std::uint32_t n_pes);
+                                        std::uint64_t bytes, std::uint64_t alignment,
+                                        std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes);
+[[noreturn, gnu::cold]] void no_handler(Caller caller);
 
 #if defined(ESKER_ON_GPU)
-ESKER_NOINLINE ESKER_HD inline void tell_bad_target(const gpu::DeviceShare& share, Caller caller,
-                                                    const char* call, std::uint64_t offset,
-                                                    std::uint64_t bytes, std::uint32_t pe) {
-  gpu::HostWords::Report report{pe >= share.n_pes ? gpu::Trouble::kBadPe : gpu::Trouble::kBadTarget,
-                                pe,
-                                caller.lane,
-                                caller.is_handler ? 1u : 0u,
-                                caller.group,
-                                offset,
-                                bytes,
-                                {}};
+ESKER_NOINLINE ESKER_HD inline void tell_bad_call(const gpu::DeviceShare& share, gpu::Trouble trouble,
+                                                  Caller caller, const char* call, std::uint64_t offset,
+                                                  std::uint64_t bytes, std::uint32_t alignment,
+                                                  std::uint32_t pe) {
+  gpu::HostWords::Report report{trouble, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
+                                bytes,   {}, alignment};
   for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
   gpu::tell(share, report);
 }
 #endif
 
-/// Word 0 of the message, once PE and target are known to exist.
+/// Below the heap the offset has wrapped to something above it.
+ESKER_HD constexpr bool is_outside(std::uint64_t heap_bytes, std::uint64_t offset, std::uint64_t bytes) {
+  return heap_bytes < bytes || offset > heap_bytes - bytes;
+}
+
+/// Word 0 of the message, once PE and target are known to be right.
 template <class Context>
 ESKER_HD std::uint64_t checked_address(const Context& context, const char* call, const void* target,
-                                       std::uint64_t bytes, std::uint32_t pe) {
-  // Below the heap the difference wraps to something above it. A heap is larger than any operand.
+                                       std::uint64_t bytes, std::uint32_t alignment, std::uint32_t pe) {
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap().base);
-  if (pe >= context.n_pes() || offset > context.heap().bytes - bytes) [[unlikely]] {
+  // A heap ends at a multiple of any alignment, so an aligned target as large as that is in it with its first
+  // byte.
+  const std::uint64_t end = context.heap().bytes;
+  const bool outside = bytes == alignment ? offset >= end : is_outside(end, offset, bytes);
+  if (pe >= context.n_pes() || outside || (offset & (alignment - 1)) != 0) [[unlikely]] {
 #if defined(ESKER_ON_SIMULATED)
     if (!simulated::here.is_lane)
-      bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());
+      bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe, context.n_pes());
 #endif
 #if defined(ESKER_ON_GPU)
-    tell_bad_target(*context.share(), context.caller(), call, offset, bytes, pe);
+    tell_bad_call(*context.share(),
+                  pe >= context.n_pes()            ? gpu::Trouble::kBadPe
+                  : is_outside(end, offset, bytes) ? gpu::Trouble::kBadTarget
+                                                   : gpu::Trouble::kMisaligned,
+                  context.caller(), call, offset, bytes, alignment, pe);
     return kNoAddress;
 #else
-    bad_target(context.caller(), call, offset, bytes, context.heap().bytes, pe, context.n_pes());
+    bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe, context.n_pes());
 #endif
   }
   return address_word(pe, offset);
+}
+
+/// False, on a GPU, where the host is told: a default Handler, which stands for none.
+template <class Context>
+ESKER_HD bool is_registered(const Context& context, std::uint16_t handler) {
+  if (handler != 0) [[likely]]
+    return true;
+#if defined(ESKER_ON_SIMULATED)
+  if (!simulated::here.is_lane) no_handler(context.caller());
+#endif
+#if defined(ESKER_ON_GPU)
+  tell_bad_call(*context.share(), gpu::Trouble::kNoHandler, context.caller(), "shmem_am", 0, 0, 1, 0);
+  return false;
+#else
+  no_handler(context.caller());
+#endif
 }
 
 template <class T>
@@ -129,7 +169,8 @@ ESKER_HD void post(Context&& context, Command command, const std::uint64_t (&wor
 template <class Context, class T, class... Election>
 ESKER_HD void send_value(Context&& context, const char* call, Operation operation, T* target,
                          std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
-  const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), pe), value_word(value)};
+  const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), sizeof(T), pe),
+                                  value_word(value)};
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
 }
 
@@ -157,13 +198,14 @@ concept Integer32Or64 = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
 
-/// Stores `value`. To this PE it is a store, done on return; 16 bytes are stored as two halves.
-/// `election` is absent (auto-grouping), or one of device/election; with one, a put to this PE travels
-/// like any other.
-template <class Context, Putable T, class... Election>
+/// Stores `value` at a target aligned to its size, 16 bytes too, though they are stored as two halves. To
+/// this PE it is a store, done on return. `election` is absent (auto-grouping), or one of device/election;
+/// with one, a put to this PE travels like any other.
+template <detail::CheckedSender Context, Putable T, class... Election>
 ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
-  const std::uint64_t address = detail::checked_address(context, "shmem_put", target, sizeof(T), pe);
+  const std::uint64_t address =
+      detail::checked_address(context, "shmem_put", target, sizeof(T), sizeof(T), pe);
   if constexpr (sizeof...(Election) == 0) {
 #if !defined( \
     ESKER_ON_GPU)  // there the outbox applies what is for this PE at once, and keeps the wave together
@@ -185,45 +227,46 @@ ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> va
 }
 
 /// Adds 1. Costs 8 bytes on the wire.
-template <class Context, Integer32Or64 T, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
-  const std::uint64_t words[1] = {detail::checked_address(context, "shmem_inc", target, sizeof(T), pe)};
+  const std::uint64_t words[1] = {
+      detail::checked_address(context, "shmem_inc", target, sizeof(T), sizeof(T), pe)};
   detail::post(context, {Operation::kInc, detail::number_operand<T>(), 0}, words,
                std::forward<Election>(election)...);
 }
 
 /// Adds, wrapping around for integers.
-template <class Context, Number32Or64 T, class... Election>
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
   detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe,
                      std::forward<Election>(election)...);
 }
-template <class Context, Number32Or64 T, class... Election>
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
   detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe,
                      std::forward<Election>(election)...);
 }
-template <class Context, Number32Or64 T, class... Election>
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
 ESKER_HD void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
   detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe,
                      std::forward<Election>(election)...);
 }
-template <class Context, Integer32Or64 T, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
   detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe,
                      std::forward<Election>(election)...);
 }
-template <class Context, Integer32Or64 T, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                        Election&&... election) {
   detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe,
                      std::forward<Election>(election)...);
 }
-template <class Context, Integer32Or64 T, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
 ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
                         Election&&... election) {
   detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe,
@@ -232,11 +275,12 @@ ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> va
 
 /// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the granule
 /// that `target` lies in, of 4096 bytes unless the handler says less, or that it owns nothing.
-template <class Context, class Target, class Arguments, class... Election>
+template <detail::CheckedSender Context, class Target, class Arguments, class... Election>
 ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
                        std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
+  if (!detail::is_registered(context, handler.index)) return;
   std::uint64_t words[Handler<Target, Arguments>::kWords] = {
-      detail::checked_address(context, "shmem_am", target, sizeof(Target), pe)};
+      detail::checked_address(context, "shmem_am", target, sizeof(Target), alignof(Target), pe)};
   __builtin_memcpy(words + 1, &arguments, sizeof arguments);
   detail::post(context, {Operation::kActiveMessage, Operand::kNone, handler.index}, words,
                std::forward<Election>(election)...);

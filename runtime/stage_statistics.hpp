@@ -7,8 +7,8 @@
 
 namespace esker {
 
-/// Histograms since the Runtime was constructed, of this PE; docs/tracing.md says what each begins and ends
-/// with. Each counts node buffers, package_wait packages.
+/// Histograms since the Runtime was constructed, of this PE; docs/reference/tracing.md says what each begins
+/// and ends with. Each counts node buffers, package_wait packages.
 struct StageStatistics {
   DurationHistogram package_wait;  // published to repacked; empty unless the trace setting is on
   DurationHistogram gather;        // a node buffer's first message to its closing

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
 
 namespace esker {
@@ -58,9 +61,17 @@ class SymmetricHeap {
   void read(SymmetricArray<T> array, std::uint64_t first, std::span<T> to) {
     copy_out(to.data(), array.data() + first, to.size_bytes());
   }
+  /// Error{kOutOfMemory} if the host has no memory for all of them.
   template <class T>
   std::vector<T> read(SymmetricArray<T> array) {
-    std::vector<T> all(array.size());
+    std::vector<T> all;
+    try {
+      all.resize(array.size());
+    } catch (const std::bad_alloc&) {
+      throw Error(Error::Kind::kOutOfMemory, "heap().read: the program has no memory for a copy of " +
+                                                 std::to_string(array.size() * sizeof(T)) +
+                                                 " bytes; read the array in parts");
+    }
     read(array, 0, std::span<T>(all));
     return all;
   }

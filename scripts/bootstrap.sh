@@ -12,11 +12,11 @@ core=(
   g++ cmake ninja-build pkg-config git
   libopenmpi-dev openmpi-bin
   libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev zlib1g-dev
-  libgtest-dev libbenchmark-dev
-  libmetis-dev                                 # partitions of graphs
 )
 # Unversioned names: the compilers' numbers differ between the two distributions.
 checks=(
+  libgtest-dev libbenchmark-dev
+  libmetis-dev                                 # partitions of graphs
   python3
   python3-matplotlib python3-yaml              # plots and plans of scaling studies
   spin                                         # the model of the package queue
@@ -38,6 +38,7 @@ cuda_wheels=(
   nvidia-nvvm==13.0.88
   nvidia-cuda-runtime==13.0.96
   nvidia-cuda-cccl==13.0.85                    # <cuda/atomic>
+  nvidia-nvtx==13.0.85                         # <nvtx3/nvToolsExt.h>
 )
 
 usage() {

@@ -3,7 +3,8 @@
 
 Layers:  apps -> {tasks, pipeline, transfer} -> runtime -> net -> aggregator -> queue -> device
 (net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps;
-bench/peers/ runs the same problems on other libraries, so it sees those too.
+bench/peers/ runs the same problems on other libraries, so it sees those too. examples/ are applications, which may
+name vendors.
 
 usage: check_includes.py [ROOT]     prints one line a violation; exits 1 if there is one
 """
@@ -82,7 +83,7 @@ class Checker:
         self.violations.append(f"{file.relative_to(self.root).as_posix()}:{line}: {what}")
 
     def check(self):
-        folders = [*LAYER, "tests", "bench"]
+        folders = [*LAYER, "tests", "bench", "examples"]
         files = [p for f in folders for p in (self.root / f).rglob("*") if p.suffix in SOURCES]
         files += self.root.glob("*.hpp")
         for file in sorted(files):
@@ -103,7 +104,7 @@ class Checker:
                     self.check_foreign(file, number, path, match[2], conditions)
                 else:
                     self.check_direction(file, number, path, header)
-            elif folder not in ("device", "bench") and not path.startswith(("tests/device/", "tests/install/")):
+            elif folder not in ("device", "bench", "examples") and not path.startswith(("tests/device/", "tests/install/")):
                 if match := VENDOR_NAME.search(line):
                     self.report(file, number, f"{match[1]} outside device/")
 
@@ -113,7 +114,7 @@ class Checker:
             self.report(file, number, f"{folder} may not include {header}")
         if target == "apps" and folder not in ("apps", "tests") and not path.startswith("bench/peers/"):
             self.report(file, number, f"{folder} may not include {header}")
-        if folder == "apps" and target != "apps":
+        if folder in ("apps", "examples") and target != "apps":
             if header not in PUBLIC and not header.startswith(PUBLIC_FOLDERS):
                 self.report(file, number, f"an application includes <esker/esker.hpp>, not {header}")
         elif folder in LAYER:
@@ -125,7 +126,7 @@ class Checker:
 
     def check_foreign(self, file, number, path, name, conditions):
         """A vendor's header: its place is device/, or its transport's folder; in a header, behind an #if."""
-        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/")):
+        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/", "examples/")):
             return
         allowed = path.startswith("device/")
         if MPI_HEADER.match(name):

@@ -10,7 +10,7 @@ standard error, and no ratio is made of it.
   scaling_study.py scripts/studies/thesis.json --only GUPS --project 16,32,64
   scaling_study.py scripts/studies/thesis.json --launcher slurm --sbatch 'sbatch --partition=batch'
 
-Plans, Slurm and the report: docs/scaling-study.md.
+Plans, Slurm and the report: docs/reference/scaling-study.md.
 Exit status: 0 = every run asked for is verified, or the jobs are submitted; 1 = some run is not, or there is no report;
 2 = usage, or the plan is wrong; 130 = interrupted.
 """

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(cpu tsan asan simulated cuda hip fuzz checks)
+all_parts=(cpu tsan asan simulated cuda hip fuzz checks fresh)
 usage() {
   echo "usage: scripts/test.sh [--only PART]... [--no-bootstrap]"
   echo "  PART: ${all_parts[*]}"
@@ -131,13 +131,23 @@ check_format() { sources '*.hpp' '*.cpp' '*.cu' '*.hip' | xargs clang-format --d
 # common.
 check_tidy() {
   cmake --preset asan >/dev/null &&
+    cmake --build build/asan --target esker_commit >/dev/null &&
     sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/asan/compile_commands.json |
     grep -E "^$PWD/(build/asan/CMakeFiles/esker\.dir|device|queue|aggregator|net|runtime)/" |
     xargs -P "$jobs" -n 1 clang-tidy -p build/asan --quiet --warnings-as-errors='*'
 }
 
+# What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet.
+run_fresh() {
+  local machine=../shared/tools/fresh-machine.sh
+  if [[ ! -x $machine ]]; then skip fresh demo "there is no $machine"; return; fi
+  if ((EUID != 0)); then skip fresh demo "it takes root"; return; fi
+  step fresh demo "$machine" scripts/demo.sh
+}
+
 run_checks() {
   step checks includes scripts/check_includes.py || true
+  step checks links scripts/check_links.py || true
   # Other versions format differently: the one of Debian 12 decides.
   if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     step checks format check_format || true
@@ -154,7 +164,11 @@ run_checks() {
 for part in "${parts[@]}"; do
   passed[$part]=0 failed[$part]=0 skipped[$part]=0
   started=$SECONDS
-  if [[ "$part" == checks ]]; then run_checks; else run_preset "$part" || true; fi
+  case "$part" in
+    checks) run_checks ;;
+    fresh) run_fresh || true ;;
+    *) run_preset "$part" || true ;;
+  esac
   seconds[$part]=$((SECONDS - started))
 done
 

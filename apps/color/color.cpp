@@ -24,6 +24,7 @@
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
+#include "../graph/vertex_values.hpp"
 #include "../harness/application.hpp"
 #include "../inputs/random.hpp"
 
@@ -334,13 +335,15 @@ int run(int argc, char** argv) {
                           "Colours a graph distributed over the PEs, every edge in both directions.");
   o.add_to(line);
   o.graph.add_to(line, false);
-  esker::Config config = line.parse(argc, argv);
+  o.add_output_to(line, "each vertex and its colour, in order of the vertices; both count from 0");
+  esker::Config config = o.parse(line, argc, argv);
   o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
-  const graph::EdgeSource source(rt, o.graph, o.seed);
+  const graph::EdgeSource source(rt, o.graph, o.seed, inputs::Weights::kIgnored);
   const auto graph =
       graph::load(rt, source, graph::make_partition(rt, o.graph.partition, source, o.seed), true);
   Colouring colouring(rt, graph, o.seed);
@@ -363,6 +366,7 @@ int run(int argc, char** argv) {
         const bool too_many = 2 * colours[0] > 3 * first_fit + 2;
         return count_wrong(rt, graph, whole, found, expected) + (too_many ? 1 : 0);
       });
+  graph::write_values<std::uint64_t>(rt, o, graph.partition, colouring.colours());
   more["rounds"] = rounds;
   measured.accesses = colouring.puts();
   return harness::finish(rt, o, "color", measured, static_cast<double>(graph.all_edges), "edges", more);

@@ -5,25 +5,33 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "../harness/failure.hpp"
 #include "../harness/team.hpp"
 #include "../inputs/file/byte_stream.hpp"
 #include "../inputs/file/file.hpp"
 #include "../inputs/graph/bubble_mesh.hpp"
 #include "../inputs/graph/cage.hpp"
-#include "../inputs/graph/graph_file.hpp"
 
 namespace graph {
 namespace {
 
-template <class Generator>
-EdgeSource generated(Generator generator) {
-  const std::uint64_t vertices = generator.vertices();
-  return {vertices,
-          [g = std::make_shared<const Generator>(std::move(generator))](
-              inputs::Part part, const inputs::EdgeVisitor& visit) { g->for_each_edge(part, visit); }};
+/// Collective: make() fails alike on every PE, for what --scale and --degree ask of it.
+template <class Make>
+EdgeSource generated(esker::Runtime& rt, const Make& make) {
+  using Generator = std::invoke_result_t<const Make&>;
+  const auto generator = std::make_shared<const Generator>(harness::agree(rt, make));
+  auto words = static_cast<double>(generator->vertices());
+  if constexpr (std::is_base_of_v<inputs::RandomGraph, Generator>)
+    words += static_cast<double>(generator->edges());
+  harness::require_room(rt, sizeof(std::uint64_t) * words / rt.n_pes(), "the generated vertices and edges",
+                        "a lower --scale or --degree");
+  return {generator->vertices(), [generator](inputs::Part part, const inputs::EdgeVisitor& visit) {
+            generator->for_each_edge(part, visit);
+          }};
 }
 
 /// The longest polymer that has at most 2^scale states.
@@ -49,14 +57,20 @@ std::uint32_t least_host_threads(esker::Runtime& rt) {
   return static_cast<std::uint32_t>(threads[0]);
 }
 
-EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
-  const auto file = std::make_shared<const inputs::GraphFile>(path);
-  const bool divides = !inputs::is_gzip(inputs::File(path));
+EdgeSource read_from(esker::Runtime& rt, const std::string& path, inputs::Weights weights) {
+  harness::doing("reading the graph", "more PEs");
+  bool divides = true;
+  const auto file = harness::agree(rt, [&] {
+    divides = !inputs::is_gzip(inputs::File(path));
+    return std::make_shared<const inputs::GraphFile>(path, weights);
+  });
   const std::uint32_t readers = divides ? least_host_threads(rt) : 1;
   std::vector<inputs::EdgeCount> counts(readers);
-  harness::run_team(readers, [&](std::uint32_t t) {
-    counts[t] = file->for_each_edge(inputs::nested({rt.pe(), rt.n_pes()}, {t, readers}),
-                                    [](const inputs::Edge& /*edge*/) {});
+  harness::agree(rt, [&] {
+    harness::run_team(readers, [&](std::uint32_t t) {
+      counts[t] = file->for_each_edge(inputs::nested({rt.pe(), rt.n_pes()}, {t, readers}),
+                                      [](const inputs::Edge& /*edge*/) {});
+    });
   });
   std::array<std::uint64_t, 2> sums{};
   std::array<std::uint64_t, 1> most{};
@@ -66,19 +80,20 @@ EdgeSource read_from(esker::Runtime& rt, const std::string& path) {
   }
   rt.all_reduce(std::span<std::uint64_t>(sums), esker::Reduction::kSum);
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
-  file->check({sums[0], sums[1], most[0]});
+  harness::agree(rt, [&] { file->check({sums[0], sums[1], most[0]}); });
   return {file->header().vertices.value_or(most[0]),
           [file](inputs::Part part, const inputs::EdgeVisitor& visit) { file->for_each_edge(part, visit); },
           divides};
 }
 
-EdgeSource opened(esker::Runtime& rt, const SourceOptions& o, std::uint64_t seed) {
+EdgeSource opened(esker::Runtime& rt, const SourceOptions& o, std::uint64_t seed, inputs::Weights weights) {
   const auto scale = static_cast<unsigned>(o.scale);
-  if (o.graph == "kronecker") return generated(inputs::Kronecker(scale, o.degree, seed));
-  if (o.graph == "uniform") return generated(inputs::UniformRandom(scale, o.degree, seed));
-  if (o.graph == "bubbles") return generated(mesh_for(o.scale, seed));
-  if (o.graph == "cage") return generated(inputs::Cage(monomers_for(o.scale)));
-  return read_from(rt, o.graph);
+  if (o.graph == "kronecker") return generated(rt, [&] { return inputs::Kronecker(scale, o.degree, seed); });
+  if (o.graph == "uniform")
+    return generated(rt, [&] { return inputs::UniformRandom(scale, o.degree, seed); });
+  if (o.graph == "bubbles") return generated(rt, [&] { return mesh_for(o.scale, seed); });
+  if (o.graph == "cage") return generated(rt, [&] { return inputs::Cage(monomers_for(o.scale)); });
+  return read_from(rt, o.graph, weights);
 }
 
 }  // namespace
@@ -107,8 +122,9 @@ void Options::add_to(esker::CommandLine& line, bool directions) {
 EdgeSource::EdgeSource(std::uint64_t vertices, Stream stream, bool divides)
     : vertices_{vertices}, stream_{std::move(stream)}, divides_{divides} {}
 
-EdgeSource::EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed)
-    : EdgeSource{opened(rt, options, seed)} {}
+EdgeSource::EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed,
+                       inputs::Weights weights)
+    : EdgeSource{opened(rt, options, seed, weights)} {}
 
 std::uint32_t EdgeSource::readers(esker::Runtime& rt) const { return divides_ ? least_host_threads(rt) : 1; }
 

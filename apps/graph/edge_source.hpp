@@ -10,6 +10,7 @@
 
 #include "../inputs/file/part.hpp"
 #include "../inputs/graph/edge.hpp"
+#include "../inputs/graph/graph_file.hpp"
 #include "../inputs/graph/random_graphs.hpp"
 
 namespace graph {
@@ -46,8 +47,9 @@ class EdgeSource {
   EdgeSource(std::uint64_t vertices, Stream stream, bool divides = true);
 
   /// Collective: of a file, each PE reads its part once, to count and to check it.
-  /// Throws esker::Error{kConfiguration} for a generator's or a file's reasons.
-  EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed);
+  /// Where weights are ignored, what is visited has some or other weights.
+  /// Throws esker::Error{kConfiguration} for a generator's or a file's reasons, the same on every PE.
+  EdgeSource(esker::Runtime& rt, const SourceOptions& options, std::uint64_t seed, inputs::Weights weights);
 
   std::uint64_t vertices() const { return vertices_; }
   /// Collective. Threads on each PE that read sooner than one: one where it does not divide.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../harness/failure.hpp"
 #include "../inputs/graph/metis_owners.hpp"
 
 namespace graph {
@@ -17,12 +18,13 @@ namespace {
 constexpr std::uint64_t kChunk = 1 << 16;  // of a reduction
 
 VertexPartition divided_by_metis(esker::Runtime& rt, const EdgeSource& source, std::uint64_t seed) {
-  std::vector<VertexPartition::Owner> owners(source.vertices());
-  if (rt.pe() == 0) {
-    owners = inputs::metis_owners(source.vertices(), rt.n_pes(), seed, [&](const inputs::EdgeVisitor& visit) {
+  harness::doing("dividing the graph by METIS, for which PE 0 holds it whole", "--partition block or hash");
+  std::vector<VertexPartition::Owner> owners = harness::agree(rt, [&] {
+    if (rt.pe() != 0) return std::vector<VertexPartition::Owner>(source.vertices());
+    return inputs::metis_owners(source.vertices(), rt.n_pes(), seed, [&](const inputs::EdgeVisitor& visit) {
       source.for_each_edge({0, 1}, visit);
     });
-  }
+  });
   std::vector<std::uint64_t> words;
   for (std::uint64_t first = 0; first < owners.size(); first += kChunk) {
     const auto begin = owners.begin() + static_cast<std::ptrdiff_t>(first);

@@ -12,7 +12,7 @@
 namespace graph {
 
 /// Collective. "block", "hash" or "metis". For METIS, PE 0 holds the whole graph while it divides it, and
-/// every PE keeps a table of 20 bytes a vertex.
+/// every PE keeps a table of 20 bytes a vertex. What PE 0 cannot do is an error on every PE.
 inputs::VertexPartition make_partition(esker::Runtime& rt, const std::string& kind, const EdgeSource& source,
                                        std::uint64_t seed);
 

@@ -90,15 +90,18 @@ int run(int argc, char** argv) {
       .add("active", &o.active, "probability that a lane makes updates")
       .add("most-updates", &o.most_updates, "such a lane makes 1 up to so many, equally likely")
       .add("election", &o.election, "how lanes share a package", styles::elections());
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
   if (!(o.active > 0 && o.active <= 1)) harness::usage("--active is a probability, above 0");
   if (o.most_updates == 0 || o.most_updates > 1'000'000) harness::usage("--most-updates is 1 to 1000000");
+  harness::require_within("lanes", o.lanes, 0, 40);
+  harness::require_within("table", o.table, 0, 40);
   if (o.lanes == 0) o.lanes = std::uint64_t{1} << (o.size == "small" ? 18 : o.size == "medium" ? 25 : 28);
   if (o.table == 0) o.table = std::uint64_t{1} << (o.size == "small" ? 17 : 22);
   styles::require_election(o.chosen_style(), o.election);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
   const Problem problem{o.seed,
                         o.lanes,

@@ -236,10 +236,10 @@ int run(int argc, char** argv) {
       .add("hpcc", &o.hpcc,
            "HPCC RandomAccess rules: its stream, XOR, 4 updates an entry, 1024 of look-ahead")
       .add("project", &o.project, "one-node projection of this many nodes; 0: off");
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
   choose_size(o);
-  if (o.updates == 0 || o.table == 0 || o.repeats == 0)
-    harness::usage("--updates, --table and --repeats are at least 1");
+  harness::require_within("updates", o.updates, 1, 48);  // days
+  harness::require_within("table", o.table, 1, 48);
   if (o.hpcc && !std::has_single_bit(o.table)) harness::usage("--hpcc: --table must be a power of two");
   if (o.style != "gravel" && (o.hpcc || o.project != 0 || o.election != "auto" || o.op == "xor"))
     harness::usage("--style " + o.style + " goes with neither --hpcc, --project, --election nor --op xor");
@@ -253,6 +253,7 @@ int run(int argc, char** argv) {
   if (config.heap_bytes == 0 && o.project != 0) config.heap_bytes = 8 * (o.table + o.project) + (1 << 21);
 
   esker::Runtime rt(config);
+  o.open(rt);
   const auto refuse = [&rt](const std::string& message) {  // one line, not one a PE
     if (rt.pe() == 0) std::fputs(("esker-gups: " + message + "\n").c_str(), stderr);
     return 2;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -17,22 +18,43 @@ void Options::add_to(esker::CommandLine& line) {
       .add("json", &json, "write one JSON object to this file; - is standard output");
 }
 
-void usage(const std::string& message) { throw esker::UsageError(message); }
+void Options::add_output_to(esker::CommandLine& line, const std::string& what) {
+  line.add("output", &output, "write text to this file, a line for " + what + "; - is standard output");
+}
+
+esker::Config Options::parse(esker::CommandLine& line, int argc, char** argv) {
+  esker::Config config = line.parse(argc, argv);
+  require_within("repeats", repeats, 1, 20);
+  return config;
+}
+
+void Options::open(esker::Runtime& rt) {
+  agree(rt, [&] {
+    if (rt.pe() != 0) return;
+    if (!json.empty()) json_file = std::make_unique<OutputFile>(json);
+    if (!output.empty()) output_file = std::make_unique<OutputFile>(output);
+  });
+}
+
+void Options::write_output(
+    esker::Runtime& rt, std::uint64_t count, const std::function<std::uint64_t(std::uint64_t)>& word_of,
+    const std::function<void(std::string&, std::uint64_t, std::uint64_t)>& line) const {
+  if (!output.empty()) write_in_order(rt, output_file.get(), count, word_of, line);
+}
 
 int main_of(const char* program, int argc, char** argv, const std::function<int(int, char**)>& run) {
-  const auto tell = [&](const std::exception& error) {
-    std::fputs(fmt::format("{}: {}\n", program, error.what()).c_str(), stderr);
-  };
+  name_program(program);
   try {
     const int status = run(argc, argv);
-    styles::finish();  // not after an exception: MPI would wait for PEs that have none
+    styles::finish();  // not after an exception of this PE alone: MPI would wait for PEs that have none
     return status;
-  } catch (const esker::UsageError& error) {
-    tell(error);
-    return 2;
-  } catch (const std::exception& error) {
-    tell(error);
-    return 1;
+  } catch (const Agreed& agreed) {
+    styles::finish();
+    return agreed.status();
+  } catch (...) {
+    const Ending ending = ending_of(std::current_exception());
+    tell(ending.message);
+    return ending.status;
   }
 }
 
@@ -41,6 +63,7 @@ Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options
                  const std::function<std::uint64_t()>& count_wrong) {
   Measured measured;
   for (std::uint64_t i = 0; i < options.repeats; ++i) {
+    doing("running", "smaller sizes, or more PEs");
     prepare();
     const Traffic before = superstep.traffic();
     rt.barrier_all();
@@ -50,6 +73,7 @@ Measured measure(esker::Runtime& rt, styles::Superstep& superstep, const Options
     measured.seconds.push_back(stopwatch.seconds());
     measured.traffic = superstep.traffic() - before;
     if (!options.verify) continue;
+    doing("comparing with a serial reference, which each PE may hold whole", "--verify off");
     std::uint64_t wrong[1] = {count_wrong()};
     rt.all_reduce(std::span<std::uint64_t>(wrong), esker::Reduction::kSum);
     measured.verified = measured.verified && wrong[0] == 0;
@@ -68,7 +92,7 @@ int finish(esker::Runtime& rt, const Options& options, const std::string& app, c
   write_report(rt,
                {app, options.style, spread_of(measured.seconds), work, work_unit, options.verify,
                 measured.verified, measured.traffic, measured.accesses},
-               options.json, more);
+               options.json_file.get(), options.json == "-" || options.output == "-", more);
   return measured.verified ? 0 : 1;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 #include <esker/runtime/command_line.hpp>
 
 #include "../styles/superstep.hpp"
+#include "failure.hpp"
 #include "json.hpp"
+#include "output.hpp"
 #include "report.hpp"
 
 namespace harness {
@@ -24,14 +27,25 @@ struct Options {
   std::uint64_t repeats = 1;
   bool verify = true;
   std::string json;
+  std::string output;
+  // What PE 0 writes, from open() on; null where it is not asked for, and on other PEs.
+  std::unique_ptr<OutputFile> json_file, output_file;
 
   /// To size's alternatives an application's own options are defaults.
   void add_to(esker::CommandLine& line);
+  /// For applications that write what they have found. `what` is one line of it: "a vertex and its rank".
+  void add_output_to(esker::CommandLine& line, const std::string& what);
+  /// CommandLine::parse(), and checks what add_to() has added. Throws esker::UsageError.
+  esker::Config parse(esker::CommandLine& line, int argc, char** argv);
+  /// Collective, before any work: a file that cannot be written is an error on every PE.
+  void open(esker::Runtime& rt);
+  /// Collective. write_in_order() to --output, if it was given.
+  void write_output(
+      esker::Runtime& rt, std::uint64_t count, const std::function<std::uint64_t(std::uint64_t i)>& word_of,
+      const std::function<void(std::string& text, std::uint64_t i, std::uint64_t word)>& line) const;
+
   styles::Style chosen_style() const { return styles::style_of(style); }
 };
-
-/// Throws esker::UsageError, which main_of() turns into exit status 2.
-[[noreturn]] void usage(const std::string& message);
 
 /// The body of main(): calls `run` and turns what it throws into a line and an exit status: 2 after a
 /// UsageError, else 1.

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
+
+#include "failure.hpp"
 
 namespace harness {
 
@@ -54,9 +54,11 @@ Spread spread_of(std::vector<double> all) {
   return {median, all.front(), all.back()};
 }
 
-void write_report(const esker::Runtime& rt, const Result& r, const std::string& json_file,
-                  const nlohmann::json& more) {
-  if (rt.pe() != 0) return;
+namespace {
+
+/// Of PE 0.
+void write_here(const esker::Runtime& rt, const Result& r, OutputFile* json_file, bool is_quiet,
+                const nlohmann::json& more) {
   const std::uint64_t to_others = r.traffic.messages_remote + r.traffic.combined_remote;
   const std::uint64_t calls = r.traffic.messages_local + r.traffic.combined_local + to_others;
   const auto accesses = static_cast<double>(std::max(calls, r.accesses));
@@ -65,7 +67,7 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                                                     : static_cast<double>(r.traffic.bytes_sent) /
                                                           static_cast<double>(r.traffic.buffers_sent);
   const double rate = r.work / r.seconds.median;
-  if (json_file != "-") {
+  if (!is_quiet) {
     std::puts(
         fmt::format("{}: {:.4g} {} on {} PEs in {:.4g} s ({:.4g} to {:.4g}): {:.1f} M {}/s, {:.1f} % remote, "
                     "{:.0f} bytes a buffer, {}",
@@ -75,9 +77,9 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                     : r.verified       ? "verified"
                                        : "WRONG RESULT")
             .c_str());
-    std::fflush(stdout);
   }
-  if (json_file.empty()) return;
+  flush_standard_output();
+  if (json_file == nullptr) return;
   const std::string device = rt.device_name();
   const std::string backend = device.substr(0, device.find(':'));
   nlohmann::json json{{"app", r.app},
@@ -108,12 +110,17 @@ void write_report(const esker::Runtime& rt, const Result& r, const std::string& 
                       {"commit", esker::build_info().commit}};
   json["stages"]["pe"] = rt.pe();
   json.update(more);
-  if (json_file == "-") {
-    std::puts(json.dump(2).c_str());
-    std::fflush(stdout);
-  } else if (std::ofstream file(json_file); !(file << json.dump(2) << '\n')) {
-    throw std::runtime_error("cannot write " + json_file);
-  }
+  json_file->write(json.dump(2) + '\n');
+  json_file->close();
+}
+
+}  // namespace
+
+void write_report(esker::Runtime& rt, const Result& result, OutputFile* json_file, bool is_quiet,
+                  const nlohmann::json& more) {
+  agree(rt, [&] {
+    if (rt.pe() == 0) write_here(rt, result, json_file, is_quiet, more);
+  });
 }
 
 }  // namespace harness

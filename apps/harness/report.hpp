@@ -8,6 +8,8 @@
 #include <esker/esker.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "output.hpp"
+
 namespace harness {
 
 /// Counters of all PEs together between two moments.
@@ -57,9 +59,9 @@ struct Result {
   std::uint64_t accesses;
 };
 
-/// On PE 0: one line for people, unless the JSON goes to standard output, and the object with `more` added
-/// where --json asked for it. Throws std::runtime_error if the file cannot be written.
-void write_report(const esker::Runtime& rt, const Result& result, const std::string& json_file,
+/// Collective. On PE 0: one line for people, unless something else goes to standard output, and the object
+/// with `more` added to `json_file`, which may be null. Throws Agreed for what cannot be written.
+void write_report(esker::Runtime& rt, const Result& result, OutputFile* json_file, bool is_quiet,
                   const nlohmann::json& more);
 
 }  // namespace harness

@@ -73,12 +73,15 @@ int run(int argc, char** argv) {
   o.add_to(line);
   line.add("updates", &o.updates, "indices that each PE counts; 0: as --size says")
       .add("table", &o.table, "words of the table on each PE; 0: as --size says");
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
+  harness::require_within("updates", o.updates, 0, 40);
+  harness::require_within("table", o.table, 0, 40);
   if (o.updates == 0) o.updates = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 25 : 27);
   if (o.table == 0) o.table = o.size == "small" ? 1000 : 100'000;  // bale: 1000 a PE
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
   const Problem problem{o.seed, o.updates, o.table, rt.n_pes()};
   const auto indices = rt.heap().allocate<std::uint64_t>(problem.updates);

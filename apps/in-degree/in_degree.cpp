@@ -7,11 +7,13 @@
 // to vertices that it owns.
 #include <algorithm>
 #include <boost/sort/block_indirect_sort/block_indirect_sort.hpp>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <esker/esker.hpp>
 
 #include "../graph/edge_source.hpp"
@@ -149,18 +151,21 @@ int run(int argc, char** argv) {
   esker::CommandLine line("esker-in-degree", "Counts the edges that lead to each vertex of a graph.");
   o.add_to(line);
   o.graph.add_to(line);
+  o.add_output_to(line, "each vertex and its in-degree, in order of the vertices, which count from 0");
   line.add("split", &o.split,
            "what a lane takes: the edges that leave a vertex, as the thesis; or so many edges",
            {"lists", "edges"})
       .add("election", &o.election, "how lanes share a package", styles::elections());
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
   o.graph.complete(o.size);
   styles::require_election(o.chosen_style(), o.election);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
-  const graph::EdgeSource source(rt, o.graph, o.seed);
+  const graph::EdgeSource source(rt, o.graph, o.seed, inputs::Weights::kIgnored);
+  harness::doing("sorting the edges", "more PEs");
   const Lists lists = lists_of(rt, source);
   std::uint64_t edges[1] = {lists.edges}, longest[1] = {lists.longest};
   rt.all_reduce(std::span<std::uint64_t>(edges), esker::Reduction::kSum);
@@ -186,6 +191,13 @@ int run(int argc, char** argv) {
         std::uint64_t wrong = 0;
         for (std::uint64_t i = 0; i < counted.size(); ++i) wrong += counted[i] != expected[i] ? 1 : 0;
         return wrong;
+      });
+  const auto counted = o.output.empty() ? std::vector<std::uint64_t>{} : rt.heap().read(counters);
+  o.write_output(
+      rt, source.vertices(),
+      [&](std::uint64_t v) { return v % rt.n_pes() == rt.pe() ? counted[v / rt.n_pes()] : 0; },
+      [](std::string& text, std::uint64_t v, std::uint64_t edges_to_v) {
+        fmt::format_to(std::back_inserter(text), "{} {}\n", v, edges_to_v);
       });
   measured.input_bytes = lists.read_bytes();
   return harness::finish(rt, o, "in-degree", measured, static_cast<double>(edges[0]), "edges",

@@ -77,12 +77,15 @@ int run(int argc, char** argv) {
   o.add_to(line);
   line.add("reads", &o.reads, "indices that each PE reads; 0: as --size says")
       .add("table", &o.table, "words of the table on each PE; 0: as --size says");
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
+  harness::require_within("reads", o.reads, 0, 40);
+  harness::require_within("table", o.table, 0, 40);
   if (o.reads == 0) o.reads = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 24 : 26);
   if (o.table == 0) o.table = 100'000;  // bale: 100 000 a PE
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
   const Problem problem{o.seed, o.reads, o.table, rt.n_pes()};
   auto& heap = rt.heap();

@@ -1,6 +1,8 @@
 // esker-info: what was built, what the host has, where the stages run, and every setting with its origin.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <string>
@@ -151,6 +153,12 @@ int main(int argc, char** argv) {
     const Topology host = read_topology();
     if (json != "-") print(config, host);
     if (!json.empty()) write_json(json, as_json(config, host).dump(2));
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw esker::Error(
+          esker::Error::Kind::kConfiguration,
+          fmt::format("standard output: cannot be written: {}", std::strerror(errno == 0 ? EIO : errno)));
+    }
   } catch (const std::exception& e) {
     fmt::print(stderr, "esker-info: {}\n", e.what());
     return 1;

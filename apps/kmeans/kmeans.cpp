@@ -7,11 +7,15 @@
 // s is the largest with points * most |x| * 2^s < 2^62: no sum overflows, and a mean is off by less than
 // points * most |x| / 2^62.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <esker/esker.hpp>
 
 #include "../harness/application.hpp"
@@ -242,6 +246,14 @@ std::vector<double> serial_lloyd(const inputs::Points<double>& points, std::vect
   return centroids;
 }
 
+/// Collective. The sum of `mine` over the PEs before this one.
+std::uint64_t sum_before(esker::Runtime& rt, std::uint64_t mine) {
+  std::vector<std::uint64_t> all(rt.n_pes());
+  all[rt.pe()] = mine;
+  rt.all_reduce(std::span(all), esker::Reduction::kSum);
+  return std::accumulate(all.begin(), all.begin() + rt.pe(), std::uint64_t{0});
+}
+
 /// What all PEs know of all points.
 struct Problem {
   std::size_t columns = 0;
@@ -249,7 +261,7 @@ struct Problem {
   std::uint64_t rows = 0;       // of this PE
   std::uint64_t most_rows = 0;  // of a PE
   double most = 0;              // |x|
-  std::vector<double> start;    // centroids: the first points
+  std::vector<double> start;    // centroids: the first of all points
 };
 
 /// This PE's points, in order, some at a time: read again rather than held twice.
@@ -259,31 +271,42 @@ void for_each_piece(const esker::Runtime& rt, const Options& o, Visit visit) {
   for (std::uint32_t i = 0; i < kPieces; ++i) visit(load(o, {rt.pe() * kPieces + i, rt.n_pes() * kPieces}));
 }
 
+/// Collective.
 Problem load_problem(esker::Runtime& rt, const Options& o) {
-  Problem p;
-  for_each_piece(rt, o, [&](const inputs::Points<double>& piece) {
-    p.columns = piece.columns;
-    p.rows += piece.rows();
-    for (const double x : piece.values) p.most = std::max(p.most, std::abs(x));
-    const std::size_t wanted = o.clusters * piece.columns - p.start.size();
-    const auto first = std::span(piece.values).first(std::min(wanted, piece.values.size()));
-    p.start.insert(p.start.end(), first.begin(), first.end());
+  harness::doing("reading the points", "fewer --points or --dimensions, or more PEs");
+  Problem p = harness::agree(rt, [&] {
+    Problem mine;
+    for_each_piece(rt, o, [&](const inputs::Points<double>& piece) {
+      mine.columns = piece.columns;
+      mine.rows += piece.rows();
+      for (const double x : piece.values) mine.most = std::max(mine.most, std::abs(x));
+      const std::size_t wanted = o.clusters * piece.columns - mine.start.size();
+      const auto first = std::span(piece.values).first(std::min(wanted, piece.values.size()));
+      mine.start.insert(mine.start.end(), first.begin(), first.end());
+    });
+    return mine;
   });
-  if (o.dimensions != 0 && o.dimensions != p.columns)
-    harness::usage(o.input + " has " + std::to_string(p.columns) + " coordinates a point, not " +
-                   std::to_string(o.dimensions));
   std::uint64_t total[1] = {p.rows};
-  std::uint64_t most[2] = {p.rows, rt.pe() == 0 ? p.rows : 0};
+  std::uint64_t most[1] = {p.rows};
   rt.all_reduce(std::span<std::uint64_t>(total), esker::Reduction::kSum);
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
   p.points = total[0];
   p.most_rows = most[0];
-  if (most[1] < o.clusters)
-    harness::usage("--clusters: they start from the first points of PE 0, which has " +
-                   std::to_string(most[1]));
+  harness::agree(rt, [&] {
+    if (o.dimensions != 0 && o.dimensions != p.columns)
+      harness::usage(
+          fmt::format("--dimensions {}: {} has {} coordinates a point", o.dimensions, o.input, p.columns));
+    if (p.points < o.clusters)
+      harness::usage(
+          fmt::format("--clusters {}: they start from points, of which there are {}", o.clusters, p.points));
+  });
   rt.all_reduce(std::span<double>(&p.most, 1), esker::Reduction::kMax);
-  if (rt.pe() != 0) p.start.clear();
-  p.start.resize(o.clusters * p.columns);
+  // This PE's first points are some of all points' first ones, or come too late.
+  const std::uint64_t before = std::min(sum_before(rt, p.rows), o.clusters) * p.columns;
+  const std::uint64_t words = o.clusters * p.columns;
+  p.start.resize(std::min<std::uint64_t>(p.start.size(), words - before));
+  p.start.insert(p.start.begin(), before, 0.0);
+  p.start.resize(words);
   rt.all_reduce(std::span<double>(p.start), esker::Reduction::kSum);
   return p;
 }
@@ -303,9 +326,13 @@ int run(int argc, char** argv) {
       .add("iterations", &o.iterations, "of Lloyd's algorithm")
       .add("combine", &o.combine, "points that a lane adds up before anything is sent, and so on with lanes")
       .add("input", &o.input, "points from this file, CSV or .npy, instead of generated ones");
-  esker::Config config = line.parse(argc, argv);
-  if (o.clusters == 0 || o.iterations == 0 || o.combine == 0)
-    harness::usage("--clusters, --iterations and --combine are at least 1");
+  o.add_output_to(line, "each centre: its coordinates, with commas between");
+  esker::Config config = o.parse(line, argc, argv);
+  harness::require_within("points", o.points, 0, 40);
+  harness::require_within("dimensions", o.dimensions, 0, 16);
+  harness::require_within("clusters", o.clusters, 1, 20);
+  harness::require_within("iterations", o.iterations, 1, 32);
+  harness::require_within("combine", o.combine, 1, 40);
   if (o.points == 0) {
     o.points = o.size == "paper" ? 16'000'000 : std::uint64_t{1} << (o.size == "small" ? 17 : 21);
   }
@@ -313,7 +340,16 @@ int run(int argc, char** argv) {
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
+  if (o.input.empty()) {
+    harness::require_room(
+        rt, sizeof(double) * static_cast<double>(o.points) * static_cast<double>(o.dimensions) / rt.n_pes(),
+        "the points", "fewer --points or --dimensions");
+    harness::require_room(
+        rt, sizeof(double) * static_cast<double>(o.clusters) * static_cast<double>(o.dimensions),
+        "the centres", "fewer --clusters or --dimensions");
+  }
   const Problem problem = load_problem(rt, o);
   // Lanes of a GPU add to the few sums by the million: what lies in one line of its memory is added to in
   // turn.
@@ -381,8 +417,15 @@ int run(int argc, char** argv) {
         }
         return wrong;
       });
-  return harness::finish(rt, o, "kmeans", measured, static_cast<double>(problem.points * o.iterations),
-                         "points",
+  const auto centres = rt.pe() == 0 ? heap.read(centroids) : std::vector<double>(centroids.size());
+  o.write_output(
+      rt, centres.size(), [&](std::uint64_t i) { return std::bit_cast<std::uint64_t>(centres[i]); },
+      [&](std::string& text, std::uint64_t i, std::uint64_t word) {
+        fmt::format_to(std::back_inserter(text), "{}{}", std::bit_cast<double>(word),
+                       (i + 1) % clustering.dimensions == 0 ? '\n' : ',');
+      });
+  const double work = static_cast<double>(problem.points) * static_cast<double>(o.iterations);
+  return harness::finish(rt, o, "kmeans", measured, work, "points",
                          {{"points", problem.points},
                           {"dimensions", clustering.dimensions},
                           {"clusters", o.clusters},

@@ -5,10 +5,11 @@
 // it. Reads belong to PEs in parts; what is counted and which contigs there are is a function of all reads
 // alone, whatever the number of PEs, so each PE can recompute it: it checks what it owns.
 #include <cstdio>
-#include <fstream>
+#include <iterator>
 #include <memory>
 #include <vector>
 
+#include <fmt/format.h>
 #include <esker/esker.hpp>
 
 #include "../harness/application.hpp"
@@ -34,7 +35,7 @@ struct Options : harness::Options {
   std::uint64_t min_count = 2;
   std::uint64_t min_votes = 0;  // 0: as min_count
   std::uint64_t table = 0;      // 0: as many as there are k-mers
-  std::string output;
+  std::string kmers;
   bool traverse = true;
   std::string contigs;
 
@@ -115,40 +116,49 @@ template <class Word>
 void require_none_lost(esker::Runtime& rt, const mer::Table<Word>& table, std::uint64_t lost) {
   const std::uint64_t all = sum(rt, lost);
   if (all == 0) return;
-  throw esker::Error(esker::Error::Kind::kOutOfMemory,
-                     std::to_string(all) + " k-mers found their bucket full; raise --table, which was " +
-                         std::to_string(table.buckets * mer::Table<Word>::kSlots) + " k-mers of each PE");
+  harness::agree(rt, [&] {
+    throw esker::Error(
+        esker::Error::Kind::kOutOfMemory,
+        fmt::format("{} k-mers found their bucket full; raise --table, which was {} k-mers of each PE", all,
+                    table.buckets * mer::Table<Word>::kSlots));
+  });
 }
 
-void write(std::ofstream& file, const std::string& name) {
-  file.close();
-  if (!file) throw esker::Error(esker::Error::Kind::kConfiguration, name + ": cannot be written");
-}
+/// Each PE's own files: null where they are not asked for.
+struct Files {
+  std::unique_ptr<harness::OutputFile> kmers, contigs;
 
-/// The k-mers that are frequent enough, as Meraculous's UFX files have them.
+  /// Collective.
+  static Files open(esker::Runtime& rt, const Options& o) {
+    const auto of_this_pe = [&](const std::string& name) {
+      return name.empty() ? nullptr
+                          : std::make_unique<harness::OutputFile>(fmt::format("{}.{}", name, rt.pe()));
+    };
+    return harness::agree(rt, [&] { return Files{of_this_pe(o.kmers), of_this_pe(o.contigs)}; });
+  }
+};
+
+/// Collective. The k-mers that are frequent enough, as Meraculous's UFX files have them.
 template <class Word>
-void write_kmers(esker::Runtime& rt, const Options& o, const mer::Table<Word>& table) {
-  const std::string name = o.output + "." + std::to_string(rt.pe());
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+void write_kmers(esker::Runtime& rt, const Options& o, const mer::Table<Word>& table,
+                 harness::OutputFile& file) {
   const mer::Threshold threshold = o.threshold();
   for_each_counted(rt, table, [&](Word kmer, const mer::Slot<Word>& slot) {
     if (slot.count < threshold.count) return;
-    file << mer::spelled(kmer, static_cast<unsigned>(o.k)) << '\t' << slot.count << '\t'
-         << mer::extension_letter(threshold.extension(slot.votes[mer::kLeft]))
-         << mer::extension_letter(threshold.extension(slot.votes[mer::kRight])) << '\n';
+    file.write(fmt::format("{}\t{}\t{}{}\n", mer::spelled(kmer, static_cast<unsigned>(o.k)), slot.count,
+                           mer::extension_letter(threshold.extension(slot.votes[mer::kLeft])),
+                           mer::extension_letter(threshold.extension(slot.votes[mer::kRight]))));
   });
-  write(file, name);
+  harness::agree(rt, [&] { file.close(); });
 }
 
-void write_contigs(esker::Runtime& rt, const Options& o, const std::vector<mer::Contig>& contigs) {
-  const std::string name = o.contigs + "." + std::to_string(rt.pe());
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+/// Collective.
+void write_contigs(esker::Runtime& rt, const std::vector<mer::Contig>& contigs, harness::OutputFile& file) {
   for (std::size_t i = 0; i < contigs.size(); ++i) {
-    file << ">contig_" << rt.pe() << '_' << i << " length=" << contigs[i].bases.size()
-         << (contigs[i].is_circular ? " circular" : "") << '\n'
-         << contigs[i].bases << '\n';
+    file.write(fmt::format(">contig_{}_{} length={}{}\n{}\n", rt.pe(), i, contigs[i].bases.size(),
+                           contigs[i].is_circular ? " circular" : "", contigs[i].bases));
   }
-  write(file, name);
+  harness::agree(rt, [&] { file.close(); });
 }
 
 /// What the contigs of all PEs, or the reference's, have in common, in whatever order they come.
@@ -204,10 +214,18 @@ template <class Word>
 int run_with(esker::Runtime& rt, const Options& o) {
   styles::Superstep superstep(rt, o.chosen_style());
   const auto k = static_cast<unsigned>(o.k);
-  const mer::Reads reads = input_of(o);
+  const Files files = Files::open(rt, o);
+  const mer::Reads reads = harness::agree(rt, [&] { return input_of(o); });
+  if (o.input.empty()) {
+    harness::require_room(rt, static_cast<double>(o.genome_bases) * o.coverage / rt.n_pes(),
+                          "the generated reads", "fewer --genome-bases, a lower --coverage");
+  }
 
   const harness::Stopwatch reading;
-  mer::ReadText text = mer::read_text<Word>(reads, {rt.pe(), rt.n_pes()}, k, o.least_quality());
+  harness::doing("reading the reads", "fewer --genome-bases, a lower --coverage, or more PEs");
+  mer::ReadText text = harness::agree(rt, [&] {
+    return mer::read_text<Word>(reads, {rt.pe(), rt.n_pes()}, k, o.least_quality());
+  });
   rt.all_reduce(text.distinct.registers(), esker::Reduction::kMax);
   const auto letters =
       rt.heap().allocate<std::uint8_t>(over_pes(rt, text.letters.size(), esker::Reduction::kMax));
@@ -245,7 +263,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
     frequent += slot.count >= o.min_count ? 1 : 0;
     unique += o.threshold().is_unique(slot) ? 1 : 0;
   });
-  if (!o.output.empty()) write_kmers(rt, o, table);
+  if (files.kmers) write_kmers(rt, o, table, *files.kmers);
 
   nlohmann::json more{{"k", o.k},
                       {"reads", sum(rt, text.reads)},
@@ -267,7 +285,7 @@ int run_with(esker::Runtime& rt, const Options& o) {
     more["contigs_circular"] = all.circular;
     more["contig_bases"] = all.bases;
     more["contig_longest"] = all.longest;
-    if (!o.contigs.empty()) write_contigs(rt, o, contigs);
+    if (files.contigs) write_contigs(rt, contigs, *files.contigs);
     if (const std::uint64_t wrong = serial ? count_wrong_contigs(rt, contigs, all, *serial) : 0; wrong > 0) {
       measured.verified = false;
       if (rt.pe() == 0)
@@ -292,10 +310,10 @@ int run(int argc, char** argv) {
       .add("min-count", &o.min_count, "how often a k-mer must occur")
       .add("min-votes", &o.min_votes, "votes that a base beside a k-mer must have; 0: as --min-count")
       .add("table", &o.table, "k-mers that each PE has room for; 0: estimated from the reads")
-      .add("output", &o.output, "write k-mers, counts and extensions to FILE.<pe>")
+      .add("output", &o.kmers, "write k-mers, counts and extensions to FILE.<pe>")
       .add("traverse", &o.traverse, "find the contigs too")
       .add("contigs", &o.contigs, "write contigs, as FASTA, to FILE.<pe>");
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
   if (o.k % 2 == 0 || o.k < 3 || o.k > 63) {
     harness::usage("--k " + std::to_string(o.k) +
                    ": an odd number from 3 to 63; an even one has k-mers that are their own other strand");
@@ -304,6 +322,10 @@ int run(int argc, char** argv) {
       (o.min_votes == 0 && o.min_count > mer::kMostVotes) || o.min_quality > inputs::kMaxPhred) {
     harness::usage("--min-count is 1 or more, --min-votes at most 65535, --min-quality at most 93");
   }
+  harness::require_within("genome-bases", o.genome_bases, 0, 40);
+  harness::require_within("read-length", o.read_length, 1, 30);
+  harness::require_within("table", o.table, 0, 40);
+  if (!(o.coverage >= 0 && o.coverage <= 1e6)) harness::usage("--coverage is 0 to 1e6");
   // paper: human chromosome 14, 3.6 GB of reads.
   if (o.genome_bases == 0)
     o.genome_bases = o.size == "small" ? 300'000 : o.size == "medium" ? 5'000'000 : 107'000'000;
@@ -311,6 +333,7 @@ int run(int argc, char** argv) {
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   return o.k <= 31 ? run_with<std::uint64_t>(rt, o) : run_with<Wide>(rt, o);
 }
 

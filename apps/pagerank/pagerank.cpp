@@ -18,6 +18,7 @@
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
+#include "../graph/vertex_values.hpp"
 #include "../harness/application.hpp"
 
 namespace {
@@ -317,19 +318,21 @@ int run(int argc, char** argv) {
   esker::CommandLine line("esker-pagerank", "Ranks the vertices of a graph distributed over the PEs.");
   o.add_to(line);
   o.graph.add_to(line, true);
+  o.add_output_to(line, "each vertex and its rank, in order of the vertices, which count from 0");
   line.add("push", &o.push,
            "ranks go to mirrors, one on each PE that a vertex has edges to, or along each of its edges",
            {"mirrors", "edges"})
       .add("iterations", &o.iterations, "at most")
       .add("tolerance", &o.tolerance, "stop when the ranks together change by no more; 0: go on");
-  esker::Config config = line.parse(argc, argv);
-  if (o.iterations == 0) harness::usage("--iterations is at least 1");
+  esker::Config config = o.parse(line, argc, argv);
+  harness::require_within("iterations", o.iterations, 1, 32);
   o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
-  const graph::EdgeSource source(rt, o.graph, o.seed);
+  const graph::EdgeSource source(rt, o.graph, o.seed, inputs::Weights::kIgnored);
   const auto graph = graph::load(rt, source, graph::make_partition(rt, o.graph.partition, source, o.seed),
                                  o.graph.undirected);
   PageRank pagerank(rt, graph, o.push == "edges");
@@ -351,10 +354,11 @@ int run(int argc, char** argv) {
         more["l1_error"] = error[0];
         return std::uint64_t{error[0] <= kMostError ? 0u : 1u};  // not a number is wrong too
       });
+  graph::write_values<double>(rt, o, graph.partition, pagerank.ranks());
   more["push"] = o.push;
   more["iterations"] = iterations;
   measured.accesses = pagerank.puts() * iterations;
-  const auto work = static_cast<double>(graph.all_edges * iterations);
+  const double work = static_cast<double>(graph.all_edges) * static_cast<double>(iterations);
   return harness::finish(rt, o, "pagerank", measured, work, "edges", more);
 }
 

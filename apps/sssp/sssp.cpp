@@ -23,6 +23,7 @@
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
+#include "../graph/vertex_values.hpp"
 #include "../harness/application.hpp"
 #include "../harness/fill.hpp"
 #include "frontier.hpp"
@@ -191,7 +192,9 @@ void check_weights(esker::Runtime& rt, const graph::DistributedGraph& graph) {
     for (const graph::Edge& edge : edges) least[0] = std::min(least[0], edge.weight);
   });
   rt.all_reduce(std::span<double>(least), esker::Reduction::kMin);
-  if (least[0] < 0) harness::usage("the graph has negative weights: --weights unit takes 1 for each");
+  harness::agree(rt, [&] {
+    if (least[0] < 0) harness::usage("the graph has negative weights: --weights unit takes 1 for each");
+  });
 }
 
 /// Collective. The first vertex of those with the most edges, by its global id.
@@ -211,14 +214,16 @@ std::uint64_t busiest_vertex(esker::Runtime& rt, const graph::DistributedGraph& 
 std::uint64_t source_vertex(esker::Runtime& rt, const graph::DistributedGraph& graph,
                             const std::string& name) {
   if (name == "auto") return busiest_vertex(rt, graph);
-  std::uint64_t id = 0;
-  try {
-    id = esker::parse_count(name);
-  } catch (const std::invalid_argument& wrong) {
-    harness::usage("--source: " + name + " " + wrong.what());
-  }
-  if (id >= graph.partition.vertices()) harness::usage("--source: the graph has no vertex " + name);
-  return id;
+  return harness::agree(rt, [&] {
+    std::uint64_t id = 0;
+    try {
+      id = esker::parse_count(name);
+    } catch (const std::invalid_argument& wrong) {
+      harness::usage("--source: " + name + " " + wrong.what());
+    }
+    if (id >= graph.partition.vertices()) harness::usage("--source: the graph has no vertex " + name);
+    return id;
+  });
 }
 
 std::vector<double> dijkstra(const graph::SerialGraph& graph, std::uint64_t source) {
@@ -247,20 +252,25 @@ int run(int argc, char** argv) {
   esker::CommandLine line("esker-sssp", "Finds shortest paths in a graph distributed over the PEs.");
   o.add_to(line);
   o.graph.add_to(line, true);
+  o.add_output_to(line,
+                  "each vertex and its distance, inf without a way, in order of the vertices, from 0 on");
   line.add("relax", &o.relax, "how a way is offered: active message, or put into the edge's slot",
            {"am", "put"})
       .add("weights", &o.weights, "the graph's, 1 where it has none; or 1 everywhere", {"graph", "unit"})
       .add("source", &o.source, "the vertex to start from; auto: the first of those with the most edges")
       .add("delta", &o.delta, "relax vertices nearer than a threshold that rises so much at a time; 0: all");
-  esker::Config config = line.parse(argc, argv);
+  esker::Config config = o.parse(line, argc, argv);
   if (!(o.delta >= 0)) harness::usage("--delta is not negative");
   o.graph.complete(o.size);
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
+  o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
-  const graph::EdgeSource weighted(rt, o.graph, o.seed);
-  const graph::EdgeSource edges = o.weights == "unit" ? weighted.unweighted() : weighted;
+  const bool is_unit = o.weights == "unit";
+  const graph::EdgeSource given(rt, o.graph, o.seed,
+                                is_unit ? inputs::Weights::kIgnored : inputs::Weights::kUsed);
+  const graph::EdgeSource edges = is_unit ? given.unweighted() : given;
   const auto graph =
       graph::load(rt, edges, graph::make_partition(rt, o.graph.partition, edges, o.seed), o.graph.undirected);
   check_weights(rt, graph);
@@ -287,6 +297,11 @@ int run(int argc, char** argv) {
           wrong += found[v].distance != expected[graph.global_id(rt, v)] ? 1 : 0;
         return wrong;
       });
+  std::vector<double> distances;
+  if (!o.output.empty()) {
+    for (const Vertex& vertex : paths.vertices()) distances.push_back(vertex.distance);
+  }
+  graph::write_values<double>(rt, o, graph.partition, distances);
   more["relax"] = o.relax;
   more["weights"] = o.weights;
   more["delta"] = o.delta;

@@ -4,11 +4,22 @@
 // counts function entries and exits on each fiber, and the class's templates enter on one and leave on
 // another.
 #include <cxxabi.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <esker/device/cpu/fiber.hpp>
+#include <esker/device/error.hpp>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -44,7 +55,8 @@ struct ExceptionState {
   void* caught;
   unsigned int uncaught;
 
-  static ExceptionState exchange(const ExceptionState& next) {
+  // Of the OS thread, whatever ThreadSanitizer takes its fibers for.
+  [[gnu::no_sanitize("thread"), gnu::noinline]] static ExceptionState exchange(const ExceptionState& next) {
     ExceptionState previous;
     auto* globals = __cxxabiv1::__cxa_get_globals();
     std::memcpy(&previous, globals, sizeof previous);
@@ -52,6 +64,93 @@ struct ExceptionState {
     return previous;
   }
 };
+
+#if !defined(ESKER_ASAN) && !defined(ESKER_TSAN)  // which name it themselves
+/// The low end of the stack that this thread is on, its guard page; null outside fibers.
+thread_local const char* guard_page = nullptr;
+struct sigaction former_action;
+
+/// Async-signal-safe but for snprintf, which does not allocate for these.
+[[noreturn]] void die_of_overflow() {
+  const char* const kernel = running_kernel();
+  const std::string who = who_am_i();  // short enough to need no memory
+  char text[512];
+  const int length =
+      std::snprintf(text, sizeof text,
+                    "esker: %s%sthe stack of a lane of %s%s%s has overflowed: lanes that take a GroupItem "
+                    "have %zu KiB each; "
+                    "keep large arrays off it and do not recurse deeply, or give each lane a thread's stack "
+                    "(--group-execution threads)\n",
+                    who.c_str(), who.empty() ? "" : ": ", kernel == nullptr ? "a kernel" : "kernel '",
+                    kernel == nullptr ? "" : kernel, kernel == nullptr ? "" : "'", Fiber::kStackBytes / 1024);
+  if (write(STDERR_FILENO, text, std::min(sizeof text - 1, static_cast<std::size_t>(length))) < 0) _exit(1);
+  std::signal(SIGABRT, SIG_DFL);
+  std::abort();
+}
+
+void on_fault(int signal, siginfo_t* info, void* where) {
+  // A frame of several pages may begin below the guard page.
+  constexpr std::ptrdiff_t kBelow = 64 * 1024, kPage = 4096;
+  const std::ptrdiff_t at = static_cast<const char*>(info->si_addr) - guard_page;
+  if (guard_page != nullptr && at >= -kBelow && at < kPage) die_of_overflow();
+  if ((former_action.sa_flags & SA_SIGINFO) != 0) return former_action.sa_sigaction(signal, info, where);
+  if (former_action.sa_handler != SIG_DFL && former_action.sa_handler != SIG_IGN)
+    return former_action.sa_handler(signal);
+  std::signal(signal, SIG_DFL);  // the fault comes again and ends the process, as if nobody had looked
+}
+
+/// A handler needs a stack other than the one that is full.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t present{};
+    sigaltstack(nullptr, &present);
+    if ((present.ss_flags & SS_DISABLE) == 0) return;  // somebody else's serves as well
+    memory_ = std::make_unique<char[]>(kBytes);
+    const stack_t mine{memory_.get(), 0, kBytes};
+    sigaltstack(&mine, nullptr);
+  }
+  ~SignalStack() {
+    if (memory_ == nullptr) return;
+    const stack_t none{nullptr, SS_DISABLE, 0};
+    sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 64 * 1024;
+  std::unique_ptr<char[]> memory_;
+};
+
+/// Before the first fiber of this thread.
+void watch_for_overflow() {
+  static thread_local const SignalStack stack;
+  static const bool is_installed = [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    return sigaction(SIGSEGV, &action, &former_action) == 0;
+  }();
+  static_cast<void>(is_installed);
+}
+#endif
+
+context::stack_context allocate_stack() {
+#if !defined(ESKER_ASAN) && !defined(ESKER_TSAN)
+  watch_for_overflow();
+#endif
+
+  try {
+    return context::protected_fixedsize_stack(Fiber::kStackBytes).allocate();
+  } catch (const std::bad_alloc&) {
+    throw Error(Error::Kind::kOutOfMemory,
+                "a lane's stack of " + std::to_string(Fiber::kStackBytes / 1024) +
+                    " KiB cannot be had: lanes that wait for each other need one each; launch smaller groups "
+                    "(--group-lanes) on fewer threads (--cpu-threads), or raise the limits of address space "
+                    "(ulimit -v) and of mappings (vm.max_map_count)");
+  }
+}
 
 }  // namespace
 
@@ -78,8 +177,9 @@ struct Fiber::Switch {
   }
 };
 
-Fiber::Fiber(Function function, void* argument) : function_{function}, argument_{argument} {
-  const context::stack_context stack = context::protected_fixedsize_stack(kStackBytes).allocate();
+Fiber::Fiber(Function function, void* argument, bool is_ordered)
+    : function_{function}, argument_{argument}, is_ordered_{is_ordered} {
+  const context::stack_context stack = allocate_stack();
   stack_top_ = stack.sp;
   stack_bytes_ = stack.size;
   context_ = context::detail::make_fcontext(stack_top_, stack_bytes_, Switch::enter);
@@ -107,9 +207,15 @@ void Fiber::resume() {
   sanitizers.leave(static_cast<char*>(stack_top_) - stack_bytes_, stack_bytes_);
 #if defined(ESKER_TSAN)
   tsan_host_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(tsan_fiber_, 0);
+  __tsan_switch_to_fiber(tsan_fiber_, is_ordered_ ? 0 : __tsan_switch_to_fiber_no_sync);
+#endif
+#if !defined(ESKER_ASAN) && !defined(ESKER_TSAN)
+  const char* const host_guard = std::exchange(guard_page, static_cast<char*>(stack_top_) - stack_bytes_);
 #endif
   context_ = context::detail::jump_fcontext(context_, this).fctx;
+#if !defined(ESKER_ASAN) && !defined(ESKER_TSAN)
+  guard_page = host_guard;
+#endif
   sanitizers.arrive(nullptr, nullptr);
   ExceptionState::exchange(mine);
 }
@@ -119,7 +225,7 @@ void Fiber::suspend() {
   const ExceptionState mine = ExceptionState::exchange({nullptr, 0});
   sanitizers.leave(host_stack_, host_stack_bytes_);
 #if defined(ESKER_TSAN)
-  __tsan_switch_to_fiber(tsan_host_, 0);
+  __tsan_switch_to_fiber(tsan_host_, is_ordered_ ? 0 : __tsan_switch_to_fiber_no_sync);
 #endif
   host_ = context::detail::jump_fcontext(host_, nullptr).fctx;
   sanitizers.arrive(&host_stack_, &host_stack_bytes_);

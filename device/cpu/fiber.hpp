@@ -9,13 +9,15 @@ namespace esker::cpu {
 /// the stack may then be freed under it, so nothing on it may need a destructor.
 ///
 /// Contract. resume() and the destructor are called outside the fiber, suspend() inside; always on the
-/// OS thread that made it. Each stack ends in a guard page.
+/// OS thread that made it. Each stack ends in a guard page: what runs into it ends the process with a
+/// message, unless the program has put another handler of SIGSEGV in place of ours since.
 class Fiber {
  public:
   static constexpr std::size_t kStackBytes = 256 * 1024;  // committed only where it is touched
 
   using Function = void (*)(void* argument);  // must not return, must not let an exception out
-  Fiber(Function function, void* argument);
+  /// Without `is_ordered` ThreadSanitizer takes fiber and host for threads that nothing orders.
+  Fiber(Function function, void* argument, bool is_ordered = true);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
@@ -36,6 +38,7 @@ class Fiber {
   // For sanitizers; unused without.
   const void* host_stack_ = nullptr;
   std::size_t host_stack_bytes_ = 0;
+  [[maybe_unused]] const bool is_ordered_;
   [[maybe_unused]] void* tsan_fiber_ = nullptr;
   [[maybe_unused]] void* tsan_host_ = nullptr;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <esker/device/cpu/fiber_group.hpp>
+#include <esker/device/cpu/launch.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -68,6 +69,7 @@ void FiberGroup::run_lane(std::uint32_t lane) {
     function_(body_, self);
   } catch (const LaneCancelled&) {
   } catch (...) {
+    if (!error_) note_throwing_lane(group_, lane);
     fail(std::current_exception());
   }
   try {

@@ -89,7 +89,7 @@ class MeetingView {
   ESKER_HD T prefix_sum(T value, bool active = true) {
     return detail::from_word<T>(meet(kPrefixSum<T>, detail::to_word(value), active).value);
   }
-  template <LaneValue T, class Op>
+  template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   ESKER_HD T reduce(T value, Op, bool active = true) {
     return detail::from_word<T>(meet(kReduce<T, Op>, detail::to_word(value), active).value);
   }

@@ -10,7 +10,17 @@ namespace {
 /// Stacks are dear: a thread keeps its engine. A launch inside a launch finds none and makes its own.
 thread_local std::unique_ptr<FiberGroup> kept_engine;
 
+thread_local std::optional<ThrowingLane> throwing_lane;
+
 }  // namespace
+
+void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept {
+  throwing_lane = ThrowingLane{group, lane};
+}
+
+std::optional<ThrowingLane> take_throwing_lane() noexcept {
+  return std::exchange(throwing_lane, std::nullopt);
+}
 
 void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
                      GroupExecution execution, void (*function)(void* body, GroupLane& lane), void* body) {

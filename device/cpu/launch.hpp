@@ -5,6 +5,7 @@
 #include <esker/device/group.hpp>
 #include <esker/device/lane.hpp>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 namespace esker {
@@ -13,6 +14,16 @@ namespace esker {
 enum class GroupExecution { kFibers, kThreads };
 
 namespace cpu {
+
+/// The lane whose exception run_groups() has thrown on this thread.
+struct ThrowingLane {
+  std::uint64_t group;
+  std::uint32_t lane;
+};
+/// Whoever runs lanes says it.
+void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept;
+/// The last one noted, once; nothing where no lane threw, but the launch was a mistake.
+std::optional<ThrowingLane> take_throwing_lane() noexcept;
 
 /// Runs groups [first, last) one after the other. Not a template: `function` is the body, type-erased.
 void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
@@ -30,9 +41,16 @@ void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t las
   using Kernel = std::remove_reference_t<Body>;
   if constexpr (std::is_invocable_v<Kernel&, Lane>) {
     const LaunchShape own = shape;  // what a lane stores cannot be thought to change it
-    for (std::uint64_t group = first; group < last; ++group) {
-      const std::uint32_t lanes = own.lanes_of(group);
-      for (std::uint32_t lane = 0; lane < lanes; ++lane) body(Lane(own, group, lane, lanes));
+    std::uint64_t group = first;
+    std::uint32_t lane = 0;
+    try {
+      for (; group < last; ++group) {
+        const std::uint32_t lanes = own.lanes_of(group);
+        for (lane = 0; lane < lanes; ++lane) body(Lane(own, group, lane, lanes));
+      }
+    } catch (...) {
+      note_throwing_lane(group, lane);
+      throw;
     }
   } else {
     static_assert(std::is_invocable_v<Kernel&, GroupLane&>, "a kernel takes a Lane or a GroupLane&");

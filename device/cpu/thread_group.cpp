@@ -1,6 +1,8 @@
 // The lanes of a group as one OS thread each.
 #include <chrono>
+#include <esker/device/cpu/launch.hpp>
 #include <esker/device/cpu/thread_group.hpp>
+#include <esker/device/error.hpp>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -23,13 +25,19 @@ void ThreadGroup::run(const LaunchShape& shape, std::uint64_t group, LaneFunctio
   blocked_ = 0;
   changes_ = 1;
   cancelled_ = false;
+  throwing_.reset();
   {
     std::vector<std::jthread> threads;
     threads.reserve(lanes);
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      threads.emplace_back([this, lane] { run_lane(lane); });
+      threads.emplace_back([this, lane, who = who_am_i(), kernel = running_kernel()] {
+        set_thread_name(who);
+        set_running_kernel(kernel);
+        run_lane(lane);
+      });
     }
   }
+  if (throwing_) note_throwing_lane(group_, *throwing_);
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -43,7 +51,10 @@ void ThreadGroup::run_lane(std::uint32_t lane) {
     error = std::current_exception();
   }
   const std::lock_guard lock(mutex_);
-  if (error) fail(error);
+  if (error) {
+    if (!error_) throwing_ = lane;
+    fail(error);
+  }
   if (lanes_[lane].awaits || meetings_.meets(lane)) --blocked_;  // it was cancelled there
   try {
     if (meetings_.leave(lane)) release();

@@ -6,6 +6,7 @@
 #include <esker/device/cpu/meetings.hpp>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace esker::cpu {
@@ -53,6 +54,7 @@ class ThreadGroup final : public GroupEngine {
   std::uint64_t changes_ = 1;  // of who is blocked
   bool cancelled_ = false;
   std::exception_ptr error_;
+  std::optional<std::uint32_t> throwing_;  // the lane that threw it, if one did
 };
 
 }  // namespace esker::cpu

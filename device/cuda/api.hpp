@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <esker/device/cuda/scratchpad.hpp>
+
 #define ESKER_GPU(name) cuda##name
 namespace esker::gpu {
 inline constexpr const char* kBackend = "cuda";
@@ -23,6 +25,11 @@ inline bool is_shared_at_a_time(int device) {
   const bool known = cudaDeviceGetAttribute(&value, kMpsEnabled, device) == cudaSuccess;
   (void)cudaGetLastError();
   return known && value != 0;
+}
+/// Whether the driver has assembled a kernel for processors whose scratchpad need not keep the order that it
+/// was compiled for.
+inline bool is_out_of_order(const FunctionAttributes& kernel) {
+  return kernel.ptxVersion == kOrderedScratchpad && kernel.binaryVersion != kOrderedScratchpad;
 }
 // Where the devices' link has atomics (DeviceGetP2PAttribute).
 inline constexpr bool kHeapTakesPeersAtomics = true;

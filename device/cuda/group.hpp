@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/device/cuda/scratchpad.hpp>
 #include <esker/device/gpu/group.hpp>
 
 namespace esker {
@@ -36,9 +37,20 @@ struct Hardware {
     return at;
   }
   __device__ static void group_sync() { __syncthreads(); }
-  /// A processor carries out a wave's accesses to scratchpad in the order in which they are issued, so it is
-  /// the compiler alone that must be kept from changing it.
-  __device__ static void scratch_fence() { asm volatile("" ::: "memory"); }
+#if defined(ESKER_ON_CUDA)
+  static constexpr bool kScratchInOrder = __CUDA_ARCH__ == kOrderedScratchpad * 10;
+#else
+  static constexpr bool kScratchInOrder = false;  // the host pass calls nothing of this
+#endif
+  /// Where the processor keeps the order of accesses to scratchpad, it is the compiler alone that must be
+  /// kept from changing it.
+  __device__ static void scratch_fence() {
+    if constexpr (kScratchInOrder) {
+      asm volatile("" ::: "memory");
+    } else {
+      __threadfence_block();
+    }
+  }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popc(mask)); }
   __device__ static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(__ffs(mask) - 1); }
   __device__ static std::uint32_t highest(Mask mask) { return static_cast<std::uint32_t>(31 - __clz(mask)); }

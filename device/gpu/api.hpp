@@ -68,6 +68,8 @@ class DeviceMemory {
   T* as() const {
     return static_cast<T*>(at_);
   }
+  /// It stays allocated to the end of the process.
+  void keep() { at_ = nullptr; }
   explicit operator bool() const { return at_ != nullptr; }
 
  private:

@@ -60,7 +60,7 @@ class Wave {
     });
     return sum;
   }
-  template <LaneValue T, class Op>
+  template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   __device__ T reduce(T value, Op op, bool active = true) const {
     if (Hardware::ballot(members_, active) == Hardware::kAllLanes) {  // a tree, the same in each lane
       for (std::uint32_t step = 1; step < Hardware::kWaveLanes; step *= 2) {
@@ -152,7 +152,7 @@ class Group {
     });
     return sum;
   }
-  template <LaneValue T, class Op>
+  template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   __device__ T reduce(T value, Op op, bool active = true) const {
     const T mine = wave().reduce(value, op, active);
     tell(wave().is_speaker(), detail::to_word(mine));

@@ -97,12 +97,17 @@ std::uint64_t resident_groups(std::uint32_t group_lanes, std::uint32_t scratch_b
   return all == 0 ? 1 : all;
 }
 
+template <class Body>
+FunctionAttributes attributes_of() {
+  FunctionAttributes attributes{};
+  (void)ESKER_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(run_lanes<Body>));
+  return attributes;
+}
+
 /// Scratchpad that a kernel declares for a group.
 template <class Body>
 std::uint32_t declared_scratch() {
-  FunctionAttributes attributes{};
-  (void)ESKER_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(run_lanes<Body>));
-  return static_cast<std::uint32_t>(attributes.sharedSizeBytes);
+  return static_cast<std::uint32_t>(attributes_of<Body>().sharedSizeBytes);
 }
 
 // Beside what a group declares the device takes some for itself.

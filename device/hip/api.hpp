@@ -19,6 +19,7 @@ inline constexpr DeviceAttribute kProcessors = hipDeviceAttributeMultiprocessorC
 inline constexpr DeviceAttribute kProcessorScratch = hipDeviceAttributeMaxSharedMemoryPerMultiprocessor;
 inline constexpr DeviceAttribute kGroupScratch = hipDeviceAttributeMaxSharedMemoryPerBlock;
 inline constexpr auto kScratchAttribute = hipFuncAttributeMaxDynamicSharedMemorySize;
+inline bool is_out_of_order(const FunctionAttributes&) { return false; }  // scratch_fence() is one
 inline bool is_shared_at_a_time(int) { return true; }  // processes' queues are served side by side
 // On memory of hipMalloc() they need not be one to its own device's.
 inline constexpr bool kHeapTakesPeersAtomics = false;

@@ -18,13 +18,15 @@ enum ApiError {
   ErrorInvalidValue,
   ErrorMemoryAllocation,
   ErrorNotReady,
-  ErrorPeerAccessAlreadyEnabled
+  ErrorPeerAccessAlreadyEnabled,
+  ErrorPeerAccessUnsupported
 };
 const char* GetErrorName(ApiError error);
 const char* GetErrorString(ApiError error);
 ApiError GetLastError();
 
-// Devices: so many that each PE of a test has one.
+// Devices: so many that each PE of a test has one. Each reaches the memory of all others, but for the pairs
+// in the environment's SIMULATED_NO_ACCESS: "0-1,2-0" keeps device 0 from that of 1, and 2 from that of 0.
 struct Properties {
   char name[32];
   int multiProcessorCount;
@@ -46,13 +48,14 @@ ApiError DeviceGetP2PAttribute(int* value, PeerAttribute which, int device, int 
 // Memory.
 enum MemcpyKind { MemcpyDefault };
 struct MemoryHandle {
-  std::uint64_t process, descriptor, bytes;
-  std::uint64_t reserved[5];
+  std::uint64_t process, descriptor, bytes, device;
+  std::uint64_t reserved[4];
 };
 inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
 ApiError MemGetInfo(std::size_t* free, std::size_t* total);
 ApiError Malloc(void** at, std::size_t bytes);
 ApiError MallocManaged(void** at, std::size_t bytes);
+/// Ends the program if another process has it open: what its kernels do then is undefined on a GPU.
 ApiError Free(void* at);
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at);
 ApiError IpcOpenMemHandle(void** at, MemoryHandle handle, unsigned flags);
@@ -104,6 +107,7 @@ inline constexpr DeviceAttribute kProcessors = DeviceAttribute::kProcessors;
 inline constexpr DeviceAttribute kProcessorScratch = DeviceAttribute::kProcessorScratch;
 inline constexpr DeviceAttribute kGroupScratch = DeviceAttribute::kGroupScratch;
 inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicSharedMemorySize;
+inline bool is_out_of_order(const FunctionAttributes&) { return false; }
 inline bool is_shared_at_a_time(int) { return false; }  // each process has one of its own
 inline constexpr bool kHeapTakesPeersAtomics = true;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }

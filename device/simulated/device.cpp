@@ -1,4 +1,5 @@
 // A GPU of threads: memory and streams.
+#include <esker/device/error.hpp>
 #include <esker/device/simulated/api.hpp>
 #include <esker/device/simulated/lanes.hpp>
 
@@ -18,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,7 +36,16 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-/// Memory that other processes of the host can reach, by its file.
+thread_local int current_device = 0;
+
+/// Whether kernels of device `from` reach memory of device `to`.
+bool has_access(int from, int to) {
+  const char* const pairs = std::getenv("SIMULATED_NO_ACCESS");
+  return pairs == nullptr ||
+         fmt::format(",{},", pairs).find(fmt::format(",{}-{},", from, to)) == std::string::npos;
+}
+
+/// Memory that other processes of the host can reach, by its file. Behind it stands how many have it open.
 class Allocations {
  public:
   ApiError allocate(void** at, std::size_t bytes) {
@@ -42,20 +53,28 @@ class Allocations {
     bytes = whole_pages(bytes);
     const int file = memfd_create("esker", MFD_CLOEXEC);
     if (file < 0) return ErrorMemoryAllocation;
-    if (ftruncate(file, static_cast<off_t>(bytes)) != 0 || !map(at, file, bytes)) {
+    if (ftruncate(file, static_cast<off_t>(bytes + kPage)) != 0 || !map(at, file, bytes)) {
       close(file);
       return ErrorMemoryAllocation;
     }
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, bytes};
+    known_[*at] = {file, bytes, current_device, false};
     return Success;
   }
   ApiError release(void* at) {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(at);
     if (found == known_.end()) return ErrorInvalidValue;
-    munmap(at, found->second.bytes);
-    close(found->second.file);
+    const Allocation& memory = found->second;
+    const std::atomic_ref<std::uint64_t> openers = openers_of(at, memory.bytes);
+    if (memory.is_opened) {
+      openers.fetch_sub(1, std::memory_order_acq_rel);
+    } else if (const std::uint64_t n = openers.load(std::memory_order_acquire); n > 0) {
+      misuse(fmt::format("a simulated GPU: {} bytes of device {} are freed while {} have them open",
+                         memory.bytes, memory.device, n));
+    }
+    munmap(at, memory.bytes + kPage);
+    close(memory.file);
     known_.erase(found);
     return Success;
   }
@@ -66,10 +85,13 @@ class Allocations {
     *handle = {static_cast<std::uint64_t>(getpid()),
                static_cast<std::uint64_t>(found->second.file),
                found->second.bytes,
+               static_cast<std::uint64_t>(found->second.device),
                {}};
     return Success;
   }
   ApiError open(void** at, const MemoryHandle& handle) {
+    const int device = static_cast<int>(handle.device);
+    if (!has_access(current_device, device)) return ErrorPeerAccessUnsupported;
     const std::string path = fmt::format("/proc/{}/fd/{}", handle.process, handle.descriptor);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return ErrorInvalidValue;
@@ -77,8 +99,9 @@ class Allocations {
       close(file);
       return ErrorMemoryAllocation;
     }
+    openers_of(*at, handle.bytes).fetch_add(1, std::memory_order_acq_rel);
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, handle.bytes};
+    known_[*at] = {file, handle.bytes, device, true};
     return Success;
   }
   static std::size_t memory() {
@@ -89,10 +112,16 @@ class Allocations {
  private:
   struct Allocation {
     int file;
-    std::size_t bytes;
+    std::size_t bytes;  // whole pages, without the last
+    int device;
+    bool is_opened;  // another process's
   };
+  static std::atomic_ref<std::uint64_t> openers_of(void* at, std::size_t bytes) {
+    return std::atomic_ref<std::uint64_t>(
+        *reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(at) + bytes));
+  }
   static bool map(void** at, int file, std::size_t bytes) {
-    *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    *at = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     return *at != MAP_FAILED;
   }
   std::mutex mutex_;
@@ -131,8 +160,6 @@ void copy(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-thread_local int current_device = 0;
-
 }  // namespace
 
 /// A stream: threads that run its kernels' groups, kernel after kernel.
@@ -159,6 +186,7 @@ class Queue {
     {
       const std::lock_guard lock(mutex_);
       tasks_.push_back({groups, 0, 0, std::move(group)});
+      ++added_;
     }
     news_.notify_all();
   }
@@ -166,9 +194,10 @@ class Queue {
     const std::lock_guard lock(mutex_);
     return tasks_.empty();
   }
+  /// For what has been added so far.
   void wait() {
     std::unique_lock lock(mutex_);
-    news_.wait(lock, [&] { return tasks_.empty(); });
+    news_.wait(lock, [&, last = added_] { return added_ - tasks_.size() >= last; });
   }
   static void wait_for_all(int device) {
     const std::lock_guard lock(all_mutex);
@@ -209,6 +238,7 @@ class Queue {
   std::mutex mutex_;
   std::condition_variable news_;
   std::deque<Task> tasks_;
+  std::uint64_t added_ = 0;
   bool stopping_ = false;
   std::array<std::thread, kProcessors> processors_;
 };
@@ -234,6 +264,8 @@ const char* GetErrorName(ApiError error) {
       return "ErrorNotReady";
     case ErrorPeerAccessAlreadyEnabled:
       return "ErrorPeerAccessAlreadyEnabled";
+    case ErrorPeerAccessUnsupported:
+      return "ErrorPeerAccessUnsupported";
   }
   return "unknown";
 }
@@ -266,7 +298,9 @@ ApiError DeviceSynchronize() {
   Queue::wait_for_all(current_device);
   return Success;
 }
-ApiError DeviceEnablePeerAccess(int, unsigned) { return Success; }
+ApiError DeviceEnablePeerAccess(int device, unsigned) {
+  return has_access(current_device, device) ? Success : ErrorPeerAccessUnsupported;
+}
 ApiError DeviceGetPCIBusId(char* address, int bytes, int device) {
   std::snprintf(address, static_cast<std::size_t>(bytes), "%d", device);
   return Success;

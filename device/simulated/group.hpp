@@ -32,7 +32,7 @@ struct Hardware {
     return at;
   }
   static void group_sync() { sync_group(); }
-  static void scratch_fence() {}  // a group's lanes run on one thread
+  static void scratch_fence() { simulated::scratch_fence(); }
   static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(std::popcount(mask)); }
   static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(std::countr_zero(mask)); }
   static std::uint32_t highest(Mask mask) { return static_cast<std::uint32_t>(std::bit_width(mask)) - 1; }

@@ -16,11 +16,63 @@
 #include <thread>
 #include <vector>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ESKER_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define ESKER_TSAN 1
+#endif
+#if defined(ESKER_TSAN)
+#include <sanitizer/tsan_interface.h>
+// Of ThreadSanitizer's runtime; no header declares them.
+extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
+#endif
+
 namespace esker::simulated {
 
 thread_local Here here;
 
 namespace {
+
+/// What the simulation does itself, on the stacks of lanes, is no lane's: where lanes are threads to
+/// ThreadSanitizer, it does not look.
+class Unseen {
+ public:
+#if defined(ESKER_TSAN)
+  Unseen() {
+    if (!strictness.lanes_are_threads) return;
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~Unseen() {
+    if (!strictness.lanes_are_threads) return;
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  }
+#else
+  Unseen() = default;
+  ~Unseen() {}
+#endif
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+};
+
+/// What comes before give() happens before what comes after a later take().
+class Order {
+ public:
+#if defined(ESKER_TSAN)
+  void give() { __tsan_release(this); }
+  void take() { __tsan_acquire(this); }
+#else
+  void give() {}
+  void take() {}
+#endif
+};
 
 /// What a lane does that does not run.
 enum class Wait : std::uint8_t { kNone, kBallot, kShuffle, kSyncWave, kSyncGroup, kConverge, kYield };
@@ -35,7 +87,75 @@ std::atomic<std::uint32_t> made{1};
 /// converge are let go when no other can run, mostly all together; those that yield, after them.
 class Lanes {
  public:
+  Lanes() = default;
+  ~Lanes() {
+    const Unseen unseen;
+    workers_.clear();
+  }
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
   void run(std::uint32_t lanes, std::uint32_t lent_bytes, void (*body)(const void*), const void* argument) {
+    in_and_out_.give();
+    run_unseen(lanes, lent_bytes, body, argument);
+    in_and_out_.take();
+  }
+  void scratch_fence() {
+    fences_.take();
+    fences_.give();
+  }
+
+  std::uint32_t ballot(std::uint32_t members, bool flag) {
+    const Unseen unseen;
+    return static_cast<std::uint32_t>(meet(Wait::kBallot, members, flag ? 1 : 0, 0));
+  }
+  std::uint64_t shuffle(std::uint32_t members, std::uint64_t word, std::uint32_t from) {
+    const Unseen unseen;
+    return meet(Wait::kShuffle, members, word, from);
+  }
+  void sync_wave(std::uint32_t members) {
+    syncs_.give();
+    {
+      const Unseen unseen;
+      (void)meet(Wait::kSyncWave, members, 0, 0);
+    }
+    syncs_.take();
+  }
+  void sync_group() {
+    syncs_.give();
+    {
+      const Unseen unseen;
+      ++in_group_sync_;
+      if (!end_group_sync()) suspend(Wait::kSyncGroup);
+    }
+    syncs_.take();
+  }
+  std::uint32_t converged(const void* place) {
+    const Unseen unseen;
+    Lane& lane = lanes_[here.lane.x];
+    lane.place = place;
+    converging_.push_back(here.lane.x);
+    suspend(Wait::kConverge);
+    return static_cast<std::uint32_t>(lane.word);
+  }
+  void yield() {
+    const Unseen unseen;
+    yielding_.push_back(here.lane.x);
+    suspend(Wait::kYield);
+  }
+  void interrupt() {
+    const Unseen unseen;
+    if (--until_interrupt_ > 0) return;
+    until_interrupt_ = 1 + random() % 64;
+    ready_.push_back(here.lane.x);
+    suspend(Wait::kNone);
+  }
+  std::uint64_t* lent() { return lent_.data(); }
+
+ private:
+  void run_unseen(std::uint32_t lanes, std::uint32_t lent_bytes, void (*body)(const void*),
+                  const void* argument) {
+    const Unseen unseen;
     body_ = body;
     argument_ = argument;
     lent_.resize(lent_bytes / sizeof(std::uint64_t));
@@ -66,44 +186,14 @@ class Lanes {
     }
   }
 
-  std::uint32_t ballot(std::uint32_t members, bool flag) {
-    return static_cast<std::uint32_t>(meet(Wait::kBallot, members, flag ? 1 : 0, 0));
-  }
-  std::uint64_t shuffle(std::uint32_t members, std::uint64_t word, std::uint32_t from) {
-    return meet(Wait::kShuffle, members, word, from);
-  }
-  void sync_wave(std::uint32_t members) { (void)meet(Wait::kSyncWave, members, 0, 0); }
-  void sync_group() {
-    ++in_group_sync_;
-    if (end_group_sync()) return;
-    suspend(Wait::kSyncGroup);
-  }
-  std::uint32_t converged(const void* place) {
-    Lane& lane = lanes_[here.lane.x];
-    lane.place = place;
-    converging_.push_back(here.lane.x);
-    suspend(Wait::kConverge);
-    return static_cast<std::uint32_t>(lane.word);
-  }
-  void yield() {
-    yielding_.push_back(here.lane.x);
-    suspend(Wait::kYield);
-  }
-  void interrupt() {
-    if (--until_interrupt_ > 0) return;
-    until_interrupt_ = 1 + random() % 64;
-    ready_.push_back(here.lane.x);
-    suspend(Wait::kNone);
-  }
-  std::uint64_t* lent() { return lent_.data(); }
-
- private:
   struct Worker {
-    explicit Worker(Lanes& owner) : lanes{owner}, fiber{work, this} {}
+    explicit Worker(Lanes& owner) : lanes{owner}, fiber{work, this, !strictness.lanes_are_threads} {}
     static void work(void* self) {
       auto& worker = *static_cast<Worker*>(self);
       for (;;) {
+        worker.lanes.in_and_out_.take();
         worker.lanes.body_(worker.lanes.argument_);
+        worker.lanes.in_and_out_.give();
         worker.lanes.end(worker);
         worker.fiber.suspend();
       }
@@ -152,6 +242,7 @@ class Lanes {
     lane.worker->fiber.suspend();
   }
   void end(Worker& worker) {
+    const Unseen unseen;
     const std::uint32_t lane = here.lane.x;
     Wave& wave = waves_[lane / kWaveLanes];
     wave.live &= ~bit(lane);
@@ -276,6 +367,7 @@ class Lanes {
   std::uint32_t in_group_sync_ = 0;
   std::uint32_t until_interrupt_ = 1;
   std::uint32_t random_ = 0x9e3779b9u * made.fetch_add(2);  // odd, and another on each thread
+  Order in_and_out_, syncs_, fences_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
 };
@@ -300,6 +392,9 @@ std::uint64_t shuffle(std::uint32_t members, std::uint64_t word, std::uint32_t l
 }
 void sync_wave(std::uint32_t members) { own_lanes().sync_wave(members); }
 void sync_group() { own_lanes().sync_group(); }
+void scratch_fence() {
+  if (here.is_lane && strictness.has_scratch_fence) own_lanes().scratch_fence();
+}
 [[gnu::noinline]] std::uint32_t converged() { return own_lanes().converged(__builtin_return_address(0)); }
 std::uint64_t* lent_scratch() { return own_lanes().lent(); }
 

@@ -17,6 +17,15 @@ struct Here {
 };
 extern thread_local Here here;
 
+/// For a test, before any kernel runs, under ThreadSanitizer: lanes are threads to it, though they take turns
+/// on one, and what they do to each other's plain words is a race unless they have met in sync_wave() or
+/// sync_group(), or scratch_fence() is between. Other meetings order nothing, as on a GPU.
+struct Strictness {
+  bool lanes_are_threads = false;
+  bool has_scratch_fence = true;  // false: a mutant
+};
+inline Strictness strictness;
+
 /// Runs a group of a kernel on the calling thread: `body(argument)` once a lane, with `lent_bytes` of
 /// scratchpad beside what it declares.
 ///
@@ -38,6 +47,8 @@ void sync_group();
 /// Lanes of the wave that are in this call now, called from the same place in the code.
 std::uint32_t converged();
 std::uint64_t* lent_scratch();
+/// Of one lane happens before another's that comes later.
+void scratch_fence();
 
 // For lanes, and for others, whom they do nothing to.
 

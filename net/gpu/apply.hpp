@@ -442,10 +442,11 @@ class Place {
       // What a pass has sent on is applied whatever waits here, or two PEs would wait for each other.
       if (box.try_take(slot_, kCalls ? kind_of(handlers) | kSentOn : 0, taken.turn)) return true;
       if constexpr (!kCalls) return false;
-      // Of a package that another takes meanwhile it is some number, and taking this one fails.
+      std::uint64_t seen = 0;
+      if (!box.sees(slot_, kind_of(handlers), seen)) return false;
+      // If another takes it meanwhile, it is some number, and what was seen is gone.
       const std::uint32_t count = box.header(slot_).count;
-      return with_room(share, count, taken,
-                       [&] { return box.try_take(slot_, kind_of(handlers), taken.turn); });
+      return with_room(share, count, taken, [&] { return box.try_take_seen(slot_, seen, taken.turn); });
     }
     FrameTurn& frame = share.frame_turns[slot_];
     taken.turn = frame.cursor.load_acquire();  // [frame]

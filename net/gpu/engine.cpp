@@ -1,22 +1,21 @@
-// One PE's GPU: its memory, its links to peers, frames of the network, passes.
+// One PE's GPU: its memory, frames of the network, passes.
 #include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <esker/device/gpu/api.hpp>
 #include <esker/net/device_engine.hpp>
+#include <esker/net/gpu/links.hpp>
 #include <esker/net/gpu/pass.hpp>
 #include <esker/net/gpu/share.hpp>
 #include <esker/queue/waiting.hpp>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace esker {
 namespace gpu {
@@ -26,26 +25,6 @@ constexpr std::uint32_t kPassSlots = 256;      // the owner empties them at ever
 constexpr std::uint32_t kChunkMessages = 256;  // as few as serve many waves
 constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
                                            << 30;  // page-locked all at once: a second a few GiB
-
-std::uint64_t hash_of_host() {
-  std::string text;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-/// What an offer's words hold.
-struct Offer {
-  std::uint64_t host;
-  std::uint64_t process;
-  char device[16];            // its PCI address: processes may count devices differently
-  std::uint64_t inbox, heap;  // addresses in that process
-  std::uint64_t usable;
-  std::uint64_t mailboxes;  // that the inbox has: the last for the PE itself
-  MemoryHandle inbox_handle, heap_handle;
-};
-static_assert(sizeof(MemoryHandle) == 64 && sizeof(Offer) <= sizeof(InboxOffer::words));
 
 /// A package queue from the device to the host, each side's counter where that side is.
 struct QueueMemory {
@@ -61,11 +40,15 @@ struct QueueMemory {
   PackageQueue queue;
 };
 
+/// Ordering.
+///   [handler]  what add_handler() stores     happens before  passes are chosen and started for that handler
+///   [links]    what link() says of links     happens before  the owner asks for them
+/// What lanes share is copied in the order of the streams on which it is read (publish_share()).
 class Engine final : public DeviceEngine {
  public:
-  explicit Engine(const DeviceSettings& settings) : settings_{settings} {
+  explicit Engine(const DeviceSettings& settings)
+      : settings_{settings}, device_{static_cast<int>(settings.rank_on_host % device_count())} {
     const std::uint32_t devices = device_count();
-    device_ = static_cast<int>(settings.rank_on_host % devices);
     use_device();
     Properties properties{};
     require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
@@ -93,9 +76,9 @@ class Engine final : public DeviceEngine {
     starter_.join();
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
-    for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
     for (const Stream stream : {user_stream_, copy_stream_, pass_stream_})
       (void)ESKER_GPU(StreamDestroy)(stream);
+    if (links_.is_exposed()) device_heap_.keep();
   }
 
   std::string name() const override { return name_; }
@@ -105,7 +88,7 @@ class Engine final : public DeviceEngine {
   void clear(std::uint64_t offset, std::uint64_t bytes) override {
     use_device();
     require(ESKER_GPU(MemsetAsync)(heap_base_ + offset, 0, bytes, user_stream_), "clearing the heap");
-    wait_for_user_stream("clearing the heap");
+    wait_for(user_stream_, "clearing the heap");
   }
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) override {
     copy(to, heap_base_ + offset, bytes, "reading the heap");
@@ -115,6 +98,7 @@ class Engine final : public DeviceEngine {
   }
   void set_heap_end(std::uint64_t bytes) override {
     share_.heap = {heap_base_, bytes};
+    heap_end_.store(bytes, std::memory_order_relaxed);
     use_device();
     require(ESKER_GPU(MemcpyAsync)(trouble_taken_.as<std::byte>() + 3 * kLineBytes, &bytes, sizeof bytes,
                                    ESKER_GPU(MemcpyDefault), user_stream_),
@@ -128,87 +112,25 @@ class Engine final : public DeviceEngine {
 
   InboxOffer offer() override {
     use_device();
-    Offer mine{};
-    mine.host = hash_of_host();
-    mine.process = static_cast<std::uint64_t>(getpid());
-    require(ESKER_GPU(DeviceGetPCIBusId)(mine.device, sizeof mine.device, device_),
-            "asking for the device's address");
-    if (settings_.heap_on_device) {
-      inbox_ = DeviceMemory(kMailboxBytes * mailboxes(), "the inbox");
-      mine.mailboxes = mailboxes();
-      mine.inbox = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
-      mine.heap = reinterpret_cast<std::uint64_t>(heap_base_);
-      const auto describe = [](MemoryHandle& handle, void* at) {
-        return ESKER_GPU(IpcGetMemHandle)(&handle, at) == ESKER_GPU(Success);
-      };
-      mine.usable =
-          describe(mine.inbox_handle, inbox_.as<void>()) && describe(mine.heap_handle, heap_base_) ? 1 : 2;
-      (void)ESKER_GPU(GetLastError)();
-    }
-    InboxOffer words;
-    std::memcpy(words.words.data(), &mine, sizeof mine);
-    return words;
+    return links_.offer(heap_base_);
   }
-
-  std::uint32_t link(const std::vector<InboxOffer>& offers, bool use_peers) override {
+  std::uint64_t open_peers(const std::vector<InboxOffer>& offers, bool use_peers) override {
     use_device();
-    std::vector<std::uint8_t> bins(settings_.n_pes, static_cast<std::uint8_t>(kNetwork));
-    if (!settings_.projecting && settings_.heap_on_device)
-      bins[settings_.pe] = static_cast<std::uint8_t>(kSelf);
-    const auto offer_of = [&](std::uint32_t pe) {
-      Offer offer;
-      std::memcpy(&offer, offers[pe].words.data(), sizeof offer);
-      return offer;
-    };
-    sharers_ = 0;
-    for (std::uint32_t pe = 0; pe < offers.size(); ++pe) {
-      const Offer mine = offer_of(settings_.pe), other = offer_of(pe);
-      if (other.host != mine.host || std::strcmp(other.device, mine.device) != 0) continue;
-      if (other.process == mine.process || is_shared_at_a_time(device_)) ++sharers_;
-    }
-    std::uint32_t links = 0;
-    share_.most_direct = settings_.direct_messages;
-    if (inbox_) {
-      const Offer mine = offer_of(settings_.pe);
-      for (std::uint32_t pe = 0; use_peers && pe < offers.size() && links + 1 < kMaxLinks; ++pe) {
-        if (pe == settings_.pe || settings_.projecting) continue;
-        const Offer peer = offer_of(pe);
-        // Decided alike at both ends: parts of inboxes stand in the order of PEs.
-        if (peer.host != mine.host || peer.usable == 0 || mine.usable == 0) continue;
-        if (index_on_host(offers, pe) + 1 >= mine.mailboxes ||
-            index_on_host(offers, settings_.pe) + 1 >= peer.mailboxes) {
-          continue;
-        }
-        const std::string what = fmt::format(
-            "reaching the GPU of PE {} from PE {} (--peer-memory off does without)", pe, settings_.pe);
-        std::byte* const inbox = open(mine, peer, peer.inbox, peer.inbox_handle, what);
-        if (settings_.direct_messages > 0 && changes_heap_of(peer))
-          share_.heap_of[links] = open(mine, peer, peer.heap, peer.heap_handle, what);
-        share_.pe_of[links] = pe;
-        const std::uint32_t mine_there = index_on_host(offers, settings_.pe);
-        const std::uint32_t its_here = index_on_host(offers, pe);
-        std::byte* const own = inbox_.as<std::byte>();
-        share_.to[links] = mailbox(inbox, mine_there, own, its_here);
-        share_.from[links] = mailbox(own, its_here, inbox, mine_there);
-        bins[pe] = static_cast<std::uint8_t>(links);
-        ++links;
-      }
-      share_.pe_of[links] = settings_.pe;
-      std::byte* const own = inbox_.as<std::byte>();
-      share_.to[links] = share_.from[links] = mailbox(own, mailboxes() - 1, own, mailboxes() - 1);
-      share_.self_link = links;
-      share_.links = links + 1;
-    }
-    peers_.store(links, std::memory_order_release);  // [links]
-    bins_ = DeviceMemory(bins.size(), "the table of destinations");
-    require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
-            "copying the table of destinations");
-    share_.bin_of = bins_.as<std::uint8_t>();
-    std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), DeviceShare::kNear), share_.near_bins);
-    share_.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
-    publish_share();
-    return links;
+    return links_.open(offers, use_peers);
   }
+  std::uint32_t link(const std::vector<std::uint64_t>& opened) override {
+    use_device();
+    const std::uint32_t peers = links_.link(opened, share_);
+    peers_.store(peers, std::memory_order_release);  // [links]
+    publish_share();
+    return peers;
+  }
+  std::string why_not_linked() const override { return links_.why_not_linked(); }
+  void close_peers() override {
+    use_device();
+    links_.close();
+  }
+  void let_memory_go() override { links_.set_free(); }
 
   void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) override {
     use_device();
@@ -231,12 +153,13 @@ class Engine final : public DeviceEngine {
       share_.handler_slots = handler_slots_.as<std::byte>();
       publish_share();
     }
-    handlers_.push_back({*entry.device, index, entry.device->load()});
-    handlers_known_.store(handlers_.size(), std::memory_order_release);
+    const std::size_t known = handlers_known_.load(std::memory_order_relaxed);
+    handlers_[known] = {*entry.device, index, entry.device->load()};
+    handlers_known_.store(known + 1, std::memory_order_release);  // [handler]
   }
 
   std::uint32_t bins() const override { return share_.bins(); }
-  std::uint32_t sharers() const override { return sharers_; }
+  std::uint32_t sharers() const override { return links_.sharers(); }
 
   void* stream() const override { return user_stream_; }
   void leave_place(std::uint32_t scratch_bytes) override {
@@ -311,6 +234,7 @@ class Engine final : public DeviceEngine {
             "publishing a frame");
     free_frames_.pop_back();
     ++frames_out_;
+    let_see();
     return true;
   }
 
@@ -342,6 +266,7 @@ class Engine final : public DeviceEngine {
       publish_traffic();
       was_quiet_ = snapshot_.moved == 0 && snapshot_.handler_backlog == 0 && snapshot_.waiting == 0;
       again_ = !was_quiet_;
+      let_see();
       moved = true;
       again_at_ = std::chrono::steady_clock::now() + kBetweenUnwanted;
     }
@@ -349,6 +274,7 @@ class Engine final : public DeviceEngine {
       return moved;
     frames_at_start_ = frames_out_;
     ++passes_started_;
+    let_see();
     choose_handler();
     {
       const std::lock_guard lock(starter_mutex_);
@@ -400,13 +326,18 @@ class Engine final : public DeviceEngine {
   }
 
   std::string was_doing() const override {
-    const Totals& t = snapshot_.totals;
+    const Seen seen = [this] {
+      const std::lock_guard lock(seen_mutex_);
+      return seen_;
+    }();
+    const Totals& t = seen.snapshot.totals;
     std::string text = fmt::format(
         "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
         "messages sent past "
         "the host ({} to itself), {} applied, {} of handlers not sent on",
-        kernel_name(), pass_ended_, passes_started_, was_quiet_ ? "found nothing" : "found something",
-        frames_out_, t.sent, t.local, t.applied, snapshot_.handler_backlog);
+        kernel_name(), seen.passes_ended, seen.passes_started,
+        seen.was_quiet ? "found nothing" : "found something", seen.frames_out, t.sent, t.local, t.applied,
+        seen.snapshot.handler_backlog);
     for (std::uint32_t link = 0; link < links(); ++link) {
       text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);
@@ -428,7 +359,7 @@ class Engine final : public DeviceEngine {
   /// Of the handlers whose messages the last pass has left, the next in turn; where it has left none, the
   /// same as before.
   void choose_handler() {
-    const std::size_t known = handlers_known_.load(std::memory_order_acquire);
+    const std::size_t known = handlers_known_.load(std::memory_order_acquire);  // [handler]
     for (std::size_t i = 1; i <= known; ++i) {
       const std::size_t next = (handler_ + i) % known;
       if ((snapshot_.waiting & waiting_bit(handlers_[next].index + 1)) == 0) continue;
@@ -446,10 +377,10 @@ class Engine final : public DeviceEngine {
   void copy(void* to, const void* from, std::uint64_t bytes, const char* what) {
     use_device();
     require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), user_stream_), what);
-    wait_for_user_stream(what);
+    wait_for(user_stream_, what);
   }
-  void wait_for_user_stream(const char* what) {
-    const ApiError error = ESKER_GPU(StreamSynchronize)(user_stream_);
+  void wait_for(Stream stream, const char* what) {
+    const ApiError error = ESKER_GPU(StreamSynchronize)(stream);
     if (error != ESKER_GPU(Success)) {
       throw Error(Error::Kind::kDevice, fmt::format("{}: kernel '{}' failed on {}: {}", what, kernel_name(),
                                                     name_, text_of(error)));
@@ -492,6 +423,7 @@ class Engine final : public DeviceEngine {
     totals_ = DeviceMemory(sizeof(Totals), "counters");
     trouble_taken_ = DeviceMemory(5 * kLineBytes, "counters");
     share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes share");
+    pass_share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes of passes share");
     share_.heap = {heap_base_, 0};
     share_.pe = settings_.pe;
     share_.n_pes = settings_.n_pes;
@@ -524,72 +456,18 @@ class Engine final : public DeviceEngine {
     publish_share();
   }
 
-  /// Between kernels of Esker, or where lanes only find more than before.
+  /// One copy for kernels and one for passes, each written in the order of the stream on which they run: a
+  /// lane that reads it never meets one that is half written.
   void publish_share() {
+    static constexpr const char* kWhat = "copying what lanes share";
     use_device();
-    require(ESKER_GPU(MemcpyAsync)(share_memory_.as<void>(), &share_, sizeof share_, ESKER_GPU(MemcpyDefault),
-                                   user_stream_),
-            "copying what lanes share");
-    wait_for_user_stream("copying what lanes share");
-  }
-
-  /// An inbox has a part for each PE of the host that may be a link, by its number there, and the last for
-  /// this PE itself: what the other PE writes, the words in which it says so, and the words in which it says
-  /// that slots of the mailbox towards it are empty.
-  static constexpr std::size_t kMailboxBytes = Mailbox::kStorageBytes + 2 * Mailbox::kTurnBytes;
-  std::uint32_t mailboxes() const { return std::min(settings_.pes_on_host, kMaxLinks) + 1; }
-  /// The mailbox in part `part` of the receiver's inbox, whose sender has the part `back` for the receiver.
-  static Mailbox mailbox(std::byte* receiver, std::uint32_t part, std::byte* sender, std::uint32_t back) {
-    std::byte* const storage = receiver + part * kMailboxBytes;
-    std::byte* const empties = sender + back * kMailboxBytes + Mailbox::kStorageBytes + Mailbox::kTurnBytes;
-    return {storage, reinterpret_cast<Mailbox::Turn*>(empties),
-            reinterpret_cast<Mailbox::Turn*>(storage + Mailbox::kStorageBytes)};
-  }
-  static std::uint32_t index_on_host(const std::vector<InboxOffer>& offers, std::uint32_t pe) {
-    Offer mine;
-    std::memcpy(&mine, offers[pe].words.data(), sizeof mine);
-    std::uint32_t index = 0;
-    for (std::uint32_t other = 0; other < pe; ++other) {
-      Offer offer;
-      std::memcpy(&offer, offers[other].words.data(), sizeof offer);
-      if (offer.host == mine.host) ++index;
+    for (const auto& [memory, stream] :
+         {std::pair{&share_memory_, user_stream_}, {&pass_share_memory_, pass_stream_}}) {
+      require(ESKER_GPU(MemcpyAsync)(memory->as<void>(), &share_, sizeof share_, ESKER_GPU(MemcpyDefault),
+                                     stream),
+              kWhat);
+      wait_for(stream, kWhat);
     }
-    return index;
-  }
-
-  /// This process's number of a peer's device; -1: it does not see it.
-  static int number_of(const Offer& peer) {
-    int device = -1;
-    if (ESKER_GPU(DeviceGetByPCIBusId)(&device, peer.device) == ESKER_GPU(Success)) return device;
-    (void)ESKER_GPU(GetLastError)();
-    return -1;
-  }
-  /// Whether atomics from here on the peer's heap and its own are one to it.
-  bool changes_heap_of(const Offer& peer) const {
-    const int device = number_of(peer);
-    if (!kHeapTakesPeersAtomics || device < 0) return false;
-    if (device == device_) return true;
-    int value = 0;
-    const bool known = ESKER_GPU(DeviceGetP2PAttribute)(&value, ESKER_GPU(DevP2PAttrNativeAtomicSupported),
-                                                        device_, device) == ESKER_GPU(Success);
-    (void)ESKER_GPU(GetLastError)();
-    return known && value != 0;
-  }
-  /// Memory of a peer's, at `address` there.
-  std::byte* open(const Offer& mine, const Offer& peer, std::uint64_t address, const MemoryHandle& handle,
-                  const std::string& what) {
-    if (peer.process == mine.process) {
-      if (const int device = number_of(peer); device != device_) {
-        const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(device, 0);
-        if (error != ESKER_GPU(ErrorPeerAccessAlreadyEnabled)) require(error, what);
-        (void)ESKER_GPU(GetLastError)();
-      }
-      return reinterpret_cast<std::byte*>(address);
-    }
-    void* at = nullptr;
-    require(ESKER_GPU(IpcOpenMemHandle)(&at, handle, ESKER_GPU(IpcMemLazyEnablePeerAccess)), what);
-    opened_.push_back(at);
-    return static_cast<std::byte*>(at);
   }
 
   static std::size_t whole_lines(std::size_t bytes) {
@@ -657,9 +535,9 @@ class Engine final : public DeviceEngine {
           // A barrier asks for one after the other.
           awake_until = std::chrono::steady_clock::now() + kAwake;
         }
-      } catch (const Error& error) {
+      } catch (...) {
         const std::lock_guard lock(starter_mutex_);
-        starter_failure_.emplace(error);
+        starter_failure_.emplace(current_error("starting passes on the GPU"));
         starter_failed_.store(true, std::memory_order_release);
         return;
       }
@@ -667,21 +545,23 @@ class Engine final : public DeviceEngine {
   }
   void start_pass(std::uint64_t number) {
     // A group a processor; beside a kernel as many as find room there. Others would begin when these have
-    // ended, and until then nobody would look at their mailboxes (decision 0023).
+    // ended, and until then nobody would look at their mailboxes
+    // (docs/design/progress-kernels-and-occupancy.md).
     const bool beside_kernel = launches_.load(std::memory_order_acquire) != launches_ended_;
     PassShape shape{beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kLeftToPasses) : processors_,
                     kLeastPassPool};
+    const auto* const pass_share = pass_share_memory_.as<DeviceShare>();
     // Each applies what is not for a handler, and what is for one of them.
     std::string error;
-    if (handlers_known_.load(std::memory_order_acquire) == 0) {
-      error = start_plain_pass(share(), number, shape, pass_stream_);
+    if (handlers_known_.load(std::memory_order_acquire) == 0) {  // [handler]
+      error = start_plain_pass(pass_share, number, shape, pass_stream_);
     } else {
       const KnownHandler& next = handlers_[handler_];
       const std::lock_guard lock(place_mutex_);  // a kernel that leaves less comes after this pass
       const std::uint32_t place = place_bytes_.load(std::memory_order_relaxed);
       if (beside_kernel && place != kNoPlace && place > next.scratch_bytes + kLeastPassPool)
         shape.pool_bytes = place - next.scratch_bytes;
-      error = next.code.start_pass(next.index, share(), number, shape, pass_stream_);
+      error = next.code.start_pass(next.index, pass_share, number, shape, pass_stream_);
     }
     if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
   }
@@ -713,7 +593,16 @@ class Engine final : public DeviceEngine {
       case Trouble::kBadTarget:
         misuse(fmt::format(
             "{} {}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes", r.call,
-            who, r.bytes, static_cast<std::int64_t>(r.offset), share_.heap.bytes));
+            who, r.bytes, static_cast<std::int64_t>(r.offset), heap_end_.load(std::memory_order_relaxed)));
+      case Trouble::kMisaligned:
+        misuse(fmt::format(
+            "{} {}: a target of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes", r.call,
+            who, r.bytes, r.offset, r.pe, r.alignment));
+      case Trouble::kNoHandler:
+        misuse(
+            fmt::format("{} {}: the Handler is a default one, which stands for no handler; send what "
+                        "Runtime::register_handler() has returned",
+                        r.call, who));
       case Trouble::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
@@ -728,7 +617,7 @@ class Engine final : public DeviceEngine {
             fmt::format(
                 "a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned "
                 "or outside (the heap's allocated part ends at {:#x})",
-                r.pe, r.bytes, r.offset, share_.heap.bytes));
+                r.pe, r.bytes, r.offset, heap_end_.load(std::memory_order_relaxed)));
     }
   }
 
@@ -743,32 +632,39 @@ class Engine final : public DeviceEngine {
     by_handlers_.store(t.by_handlers, std::memory_order_relaxed);
   }
 
+  void let_see() {
+    const std::lock_guard lock(seen_mutex_);
+    seen_ = {passes_started_, pass_ended_, frames_out_, was_quiet_, snapshot_};
+  }
+
   const DeviceSettings settings_;
-  int device_ = 0;
+  const int device_;
   std::string name_;
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;
   Stream pass_stream_ = nullptr;  // first in line for room on the device
   std::uint32_t processors_ = 1;
-  std::uint32_t sharers_ = 1;
   std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   QueueMemory host_queue_, pass_queue_;
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
+  std::atomic<std::uint64_t> heap_end_{0};  // share_'s, for the owner's reports
   PinnedMemory host_words_, staging_, cursors_;
-  DeviceMemory frames_, totals_, trouble_taken_, share_memory_, bins_, inbox_, turns_;
+  DeviceMemory frames_, totals_, trouble_taken_, share_memory_, pass_share_memory_, turns_;
   DeviceMemory handler_slots_, handler_shards_, granule_locks_;
-  std::vector<void*> opened_;  // peers' inboxes and heaps
-  DeviceShare share_{};        // the host's copy
+  Links links_{settings_, device_};
+  DeviceShare share_{};  // the host's copy
   std::atomic<const char*> kernel_{nullptr};
   struct KnownHandler {
     HandlerOnDevice code;
     std::uint32_t index;
     std::uint32_t scratch_bytes;  // of a group of its pass, beside the pool
   };
-  std::deque<KnownHandler> handlers_;  // an element never moves: the owner reads while registration adds
+  // In full from the start: the owner and the starter read while registration adds.
+  const std::unique_ptr<KnownHandler[]> handlers_ =
+      std::make_unique<KnownHandler[]>(HandlerTable::kMaxHandlers);
   std::atomic<std::size_t> handlers_known_{0};
 
   // The network owner's.
@@ -786,6 +682,16 @@ class Engine final : public DeviceEngine {
   std::chrono::steady_clock::time_point again_at_;
   bool with_handlers_ = false;  // as step() was told
   HostWords::Snapshot snapshot_{};
+
+  // What the owner lets others see of it, for a report of theirs while it stands still.
+  struct Seen {
+    std::uint64_t passes_started, passes_ended;
+    std::uint32_t frames_out;
+    bool was_quiet;
+    HostWords::Snapshot snapshot;
+  };
+  mutable std::mutex seen_mutex_;
+  Seen seen_{};  // guarded by seen_mutex_
 
   // The starter's.
   std::mutex starter_mutex_;

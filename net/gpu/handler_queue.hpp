@@ -2,7 +2,7 @@
 // room, into queues of single messages, which lanes that have just sent, and passes, send on.
 //
 // Nothing here may need lanes to come together: handlers run wherever their granules have let their lanes get
-// to, while the rest of the wave may wait for all (docs/decisions/0025).
+// to, while the rest of the wave may wait for all (docs/design/handlers.md).
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ ESKER_HD inline HandlerContext::HandlerContext(const gpu::DeviceShare& share, st
       n_pes_{share.n_pes},
       source_{source},
       handler_{handler},
-      share_{&share} {}
+      device_{&share, 0, 0} {}
 
 ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
                                                 const std::uint64_t* words) {
-  const gpu::DeviceShare& share = *share_;
-  ++sent_;
+  const gpu::DeviceShare& share = *device_.share;
+  ++device_.sent;
   std::uint32_t bin = share.bin(words[0] >> kOffsetBits);
   if (std::byte* const heap = gpu::heap_in_reach(share, bin, command.operation)) {
     gpu::apply_own(share, heap, command, words);
-    ++applied_;
+    ++device_.applied;
     if (bin != gpu::kSelf) gpu::PassOutbox::count_direct();
     return;
   }
@@ -39,7 +39,7 @@ ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t w
 }
 
 ESKER_HD inline void HandlerContext::count() {
-  if (sent_ > 0) gpu::PassOutbox::count_of_handlers(sent_, applied_);
+  if (device_.sent > 0) gpu::PassOutbox::count_of_handlers(device_.sent, device_.applied);
 }
 
 namespace gpu {

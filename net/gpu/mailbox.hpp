@@ -20,7 +20,7 @@ namespace esker::gpu {
 /// this one even again, and release() stores that into the sender's.
 ///
 /// Ordering.
-///   [fill]   writes before publish()  happen before  reads after try_take()
+///   [fill]   writes before publish()  happen before  reads after sees() and try_take()
 ///   [reuse]  reads before release()   happen before  writes after try_claim()
 ///
 /// Progress. No call waits.
@@ -77,14 +77,23 @@ class Mailbox {
     const std::uint64_t seen = receivers_[slot].load_relaxed();
     return seen % 2 == 1 ? static_cast<std::uint32_t>(seen >> kKindShift) : kNoKind;
   }
-  /// On success this lane may read the slot, and `turn` is for release(). Takes packages of kind 0 and of one
-  /// other.
-  ESKER_HD bool try_take(std::uint32_t slot, std::uint32_t kind, std::uint64_t& turn) const {
-    std::uint64_t seen = receivers_[slot].load_acquire();  // [fill]
+  /// Whether there is a package of kind 0 or of this one. What header() says then is that package's, if
+  /// try_take_seen() takes it.
+  ESKER_HD bool sees(std::uint32_t slot, std::uint32_t kind, std::uint64_t& seen) const {
+    seen = receivers_[slot].load_acquire();  // [fill]
     const auto its_kind = static_cast<std::uint32_t>(seen >> kKindShift);
+    return seen % 2 == 1 && (its_kind == 0 || its_kind == kind);
+  }
+  /// Takes what sees() has seen, and nothing that has come since. On success this lane may read the slot, and
+  /// `turn` is for release().
+  ESKER_HD bool try_take_seen(std::uint32_t slot, std::uint64_t seen, std::uint64_t& turn) const {
     turn = (seen & ((std::uint64_t{1} << kKindShift) - 1)) + 1;
-    return seen % 2 == 1 && (its_kind == 0 || its_kind == kind) &&
-           receivers_[slot].compare_exchange_relaxed(seen, turn);
+    return receivers_[slot].compare_exchange_relaxed(seen, turn);
+  }
+  /// Both. Takes packages of kind 0 and of one other.
+  ESKER_HD bool try_take(std::uint32_t slot, std::uint32_t kind, std::uint64_t& turn) const {
+    std::uint64_t seen = 0;
+    return sees(slot, kind, seen) && try_take_seen(slot, seen, turn);
   }
   ESKER_HD const Header& header(std::uint32_t slot) const { return *header_of(slot); }
   /// Requires fence_system() since the last read of the slot.

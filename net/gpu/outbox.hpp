@@ -130,9 +130,9 @@ class GroupOutbox {
     lane.group().sync();
   }
 
-  /// Sends one message, or applies it at once: if it is for this PE, or for a peer in reach and this lane has
-  /// not done so often (decision 0029). Returns whether this lane's crew has sent
-  /// a package: then it may send on what handlers have sent. `Width` is a constant where it is known.
+  /// Sends one message, or applies it at once: one for this PE, and among the first that this lane applies
+  /// itself those for peers in reach (docs/design/messages-on-gpus.md). Returns whether this lane's crew has
+  /// sent a package: then it may send on what handlers have sent. `Width` is a constant where it is known.
   template <class Width>
   ESKER_HD bool post(Command command, Width width, const std::uint64_t* words) {
     const DeviceShare& share = share_here();

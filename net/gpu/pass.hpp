@@ -103,6 +103,11 @@ struct Pass {
 template <class Handlers>
 std::uint32_t load_pass() {
   using Body = Pass<Handlers>;
+  if (is_out_of_order(attributes_of<Body>())) {
+    throw Error(Error::Kind::kDevice,
+                "this build is for GPUs whose scratchpad keeps an order that this one's need not keep; "
+                "configure with -DCMAKE_CUDA_ARCHITECTURES=native");
+  }
   (void)resident_groups<Body>(Body::kGroupLanes);
   (void)allow_scratch<Body>(scratch_left_of<Body>(~0u));  // where it is refused, a launch says so
   return declared_scratch<Body>() + kScratchAside;

@@ -98,6 +98,8 @@ enum class Trouble : std::uint32_t {
   kNone,
   kBadPe,          // a lane's call names a PE that does not exist
   kBadTarget,      // a lane's call names a target outside the heap
+  kMisaligned,     // or one that is not aligned as the call demands
+  kNoHandler,      // a lane's call names a default Handler
   kBadArrival,     // a message that arrived has an address outside the heap
   kHandlersOutrun  // handlers have sent more than fits
 };
@@ -124,6 +126,7 @@ struct HostWords {
     std::uint64_t offset;
     std::uint64_t bytes;
     char call[16];
+    std::uint32_t alignment = 1;
   } report;
   SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
@@ -181,8 +184,9 @@ struct HandlerOnDevice {
       start_pass;
 };
 
-/// Everything that lanes need. In device memory, where the host writes it while no kernel of Esker runs; each
-/// group copies it to its scratchpad, since acquiring empties the cache that it would otherwise stay in.
+/// Everything that lanes need. In device memory, where the host writes it in the order of the stream on which
+/// kernels read it, and so between them; passes, which have a stream of their own, have a copy of their own.
+/// Each group copies it to its scratchpad, since acquiring empties the cache that it would otherwise stay in.
 struct DeviceShare {
   HeapView heap;
   std::uint32_t pe;
@@ -235,7 +239,6 @@ static_assert(std::is_trivially_copyable_v<DeviceShare> && sizeof(DeviceShare) %
 
 inline constexpr std::uint32_t kSelf = kMaxLinks;
 inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;
-inline constexpr std::uint32_t kBins = kMaxLinks + 2;
 
 /// Before a lane sends a package: the host is to know whether handlers will run. The kernel's end orders it.
 ESKER_HD inline void note_call(const DeviceShare& share, std::uint32_t command) {

@@ -124,9 +124,12 @@ class LoopbackTransport final : public Transport {
     return pe < 0 || pe == pe_ ? std::string{} : fmt::format("PE {} has left the job", pe);
   }
 
-  void close(bool orderly) override {
+  PeerProcess find_process(std::uint32_t) const override { return {}; }
+
+  std::vector<void*> close(bool orderly) override {
     std::int64_t nobody = -1;
     if (!orderly) world_.left_early.compare_exchange_strong(nobody, pe_);
+    return {};
   }
 
   [[noreturn]] void abort(int status) override {

@@ -5,6 +5,8 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -13,11 +15,13 @@
 #include <sstream>
 
 #include <esker/device/error.hpp>
+#include <esker/net/host.hpp>
 
 namespace esker::mpi {
 namespace {
 
 constexpr int kTag = 1;
+constexpr std::chrono::milliseconds kPatienceWithCancelled{100};
 
 void check(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -48,21 +52,6 @@ ProcessStatus read_status(std::int64_t pid) {
   return status;
 }
 
-/// What tells PEs that share a host, and a view of its processes, from those that do not.
-std::uint64_t host_identity() {
-  char text[512] = {};
-  gethostname(text, 256);
-  std::string identity = text;
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string line;
-  if (std::getline(boot, line)) identity += line;
-  const ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
-  if (length > 0) identity.append(text, static_cast<std::size_t>(length));
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 struct Peer {
   std::uint64_t host;
   std::int64_t pid;
@@ -91,7 +80,7 @@ class MpiTransport final : public Transport {
     check(MPI_Comm_size(comm_, &value), "MPI_Comm_size");
     n_pes_ = static_cast<std::uint32_t>(value);
     meet_peers();
-    gathered_.resize(n_pes_);
+    gather_memory_ = std::make_unique<GatherMemory>(n_pes_);
     under_way_.resize(n_pes_);
     for (std::uint32_t i = 0; i < limits_.receives; ++i) {
       receives_.emplace_back(limits_.frame_bytes);
@@ -183,9 +172,9 @@ class MpiTransport final : public Transport {
   void release(const Frame& frame) override { post(frame.slot); }
 
   void begin_gather(const GatherBlock& mine) override {
-    mine_ = mine;
-    check(MPI_Iallgather(&mine_, sizeof mine_, MPI_BYTE, gathered_.data(), sizeof mine_, MPI_BYTE, comm_,
-                         &gather_),
+    gather_memory_->mine = mine;
+    check(MPI_Iallgather(&gather_memory_->mine, sizeof mine, MPI_BYTE, gather_memory_->all.data(),
+                         sizeof mine, MPI_BYTE, comm_, &gather_),
           "MPI_Iallgather");
   }
 
@@ -193,7 +182,7 @@ class MpiTransport final : public Transport {
     int done = 0;
     check(MPI_Test(&gather_, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done == 0) return false;
-    std::copy(gathered_.begin(), gathered_.end(), all.begin());
+    std::copy(gather_memory_->all.begin(), gather_memory_->all.end(), all.begin());
     return true;
   }
 
@@ -209,8 +198,14 @@ class MpiTransport final : public Transport {
     return {};
   }
 
-  void close(bool orderly) override {
-    if (!orderly) return;
+  PeerProcess find_process(std::uint32_t pe) const override {
+    const Peer& peer = peers_[pe];
+    if (peer.host != peers_[pe_].host) return {};
+    return {peer.pid, read_status(peer.pid).state};
+  }
+
+  std::vector<void*> close(bool orderly) override {
+    if (!orderly) return leave();
     for (MPI_Request& request : requests_) {
       if (request == MPI_REQUEST_NULL) continue;
       check(MPI_Cancel(&request), "MPI_Cancel");
@@ -218,6 +213,7 @@ class MpiTransport final : public Transport {
     }
     check(MPI_Comm_free(&comm_), "MPI_Comm_free");
     if (finalise_) check(MPI_Finalize(), "MPI_Finalize");
+    return {};
   }
 
   [[noreturn]] void abort(int status) override {
@@ -227,6 +223,25 @@ class MpiTransport final : public Transport {
   }
 
  private:
+  /// The program may go on with MPI. A receive can be cancelled, unless its frame is half here; a synchronous
+  /// send and a gather cannot, so what they touch stays.
+  std::vector<void*> leave() {
+    for (MPI_Request& request : requests_) {
+      if (request != MPI_REQUEST_NULL) check(MPI_Cancel(&request), "MPI_Cancel");
+    }
+    const auto until = std::chrono::steady_clock::now() + kPatienceWithCancelled;
+    int all_done = 0;
+    do {
+      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all_done, MPI_STATUSES_IGNORE),
+            "MPI_Testall");
+    } while (all_done == 0 && std::chrono::steady_clock::now() < until);
+    if (all_done == 0) stays_.receives.push_back(std::move(receives_));
+    if (gather_ != MPI_REQUEST_NULL) stays_.gathers.push_back(std::move(gather_memory_));
+    std::vector<void*> tokens;
+    for (const Sent& sent : sent_) tokens.push_back(sent.token);
+    return tokens;
+  }
+
   struct Free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{128}); }
   };
@@ -234,6 +249,17 @@ class MpiTransport final : public Transport {
     explicit Receive(std::size_t size) : bytes{new (std::align_val_t{128}) std::byte[size]} {}
     std::unique_ptr<std::byte[], Free> bytes;
   };
+  struct GatherMemory {
+    explicit GatherMemory(std::uint32_t n_pes) : all(n_pes) {}
+    GatherBlock mine;
+    std::vector<GatherBlock> all;
+  };
+  /// Memory that MPI may touch for as long as the process lives; never freed.
+  struct Stays {
+    std::vector<std::vector<Receive>> receives;
+    std::vector<std::unique_ptr<GatherMemory>> gathers;
+  };
+  static inline Stays& stays_ = *new Stays;
 
   void post(std::uint32_t slot) {
     check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE,
@@ -242,7 +268,7 @@ class MpiTransport final : public Transport {
   }
 
   void meet_peers() {
-    const Peer mine{host_identity(), getpid(), read_status(getpid()).started};
+    const Peer mine{Host::here().identity(), getpid(), read_status(getpid()).started};
     peers_.resize(n_pes_);
     check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, peers_.data(), sizeof mine, MPI_BYTE, comm_),
           "MPI_Allgather");
@@ -271,8 +297,7 @@ class MpiTransport final : public Transport {
   std::vector<MPI_Status> statuses_;
   std::deque<Frame> ready_;
 
-  GatherBlock mine_;
-  std::vector<GatherBlock> gathered_;
+  std::unique_ptr<GatherMemory> gather_memory_;
   MPI_Request gather_ = MPI_REQUEST_NULL;
 };
 

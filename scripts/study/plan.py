@@ -1,4 +1,4 @@
-"""A plan: which experiments there are, and the runs that they ask for. docs/scaling-study.md describes its fields."""
+"""A plan: which experiments there are, and the runs that they ask for. docs/reference/scaling-study.md describes its fields."""
 
 import difflib
 import hashlib

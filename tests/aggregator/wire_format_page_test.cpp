@@ -1,4 +1,4 @@
-// The example in docs/contracts/wire_format.md is what the library writes.
+// The example in docs/reference/wire_format.md is what the library writes.
 #include <gtest/gtest.h>
 
 #include <cstddef>

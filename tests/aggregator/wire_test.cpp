@@ -94,14 +94,14 @@ std::vector<Damage> damages() {
       {"Empty", empty, "0 bytes are shorter than a header of 64"},
       {"ShorterThanAHeader", stub, "63 bytes are shorter than a header of 64"},
       field("Magic", 0, std::uint32_t{0x12345678}, "magic 0x12345678 is not 0x524b5345"),
-      field("Version", 4, std::uint16_t{1}, "version 1 is not 2: the PEs run different builds"),
+      field("Version", 4, std::uint16_t{1}, "version 1 is not 3: the PEs run different builds"),
       {"Torn", torn, "184 bytes arrived of a frame of 192"},
       field("Bytes", 24, std::uint32_t{216}, "192 bytes arrived of a frame of 216"),
       field("Source", 8, kPes, "source PE 4 is not below 4"),
       field("Destination", 12, std::uint32_t{3}, "it is for PE 3, not for PE 1"),
       field("Reserved", 48, std::uint64_t{1}, "reserved fields are not zero"),
       field("LastReserved", 63, std::uint8_t{1}, "reserved fields are not zero"),
-      field("Kind", 6, std::uint16_t{9}, "unknown kind 9"),
+      field("Kind", 6, std::uint16_t{11}, "unknown kind 11"),
       field("KindZero", 6, std::uint16_t{0}, "unknown kind 0"),
       field("TextBesideRuns", 36, std::uint32_t{8}, "8 bytes of text in a frame of kind 1"),
       field("TooManyRuns", 32, std::uint32_t{4}, "run 3 of 4 starts at byte 192 of 192"),
@@ -156,16 +156,19 @@ INSTANTIATE_TEST_SUITE_P(Wire, FindDefect, testing::ValuesIn(damages()),
 TEST(Wire, GoodFramesOfEveryKindPass) {
   EXPECT_EQ(defect(good_frame()), "");
   EXPECT_EQ(defect(failure_frame()), "");
+  EXPECT_EQ(defect(FrameBuilder(Kind::kStatusReply, kSource, kReceiver).value(121).text("waits").bytes()),
+            "");
   EXPECT_EQ(defect(FrameBuilder(Kind::kMessages, kSource, kReceiver).bytes()), "");
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
-                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kFailure}) {
+                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest,
+                          Kind::kStatusReply, Kind::kFailure}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).value(~0ull).bytes()), "");
   }
 }
 
-TEST(Wire, OnlyAFailureHasText) {
+TEST(Wire, OnlyAFailureAndAStatusHaveText) {
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
-                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply}) {
+                          Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).text("hm").bytes()),
               "2 bytes of text in a frame of kind " + std::to_string(static_cast<int>(kind)));
   }

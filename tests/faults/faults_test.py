@@ -102,8 +102,8 @@ def exception_uncaught(bench):
 def exception_caught(bench):
     """The PE that threw has left; the others are told, not left waiting. Its own words may be cut off: mpirun
     ends it with the first of the others that exits."""
-    ends_badly(bench.program("exception", 3, environment={"FAULTS_CATCH": "1"}), "PE 1 is in ~Runtime",
-               seconds=END_SECONDS + 10)
+    ends_badly(bench.program("exception", 3, environment={"FAULTS_CATCH": "1"}),
+               "PE 1 has left the job by an exception", seconds=END_SECONDS + 10)
 
 
 @case
@@ -156,10 +156,11 @@ def different_calls(bench):
 
 # --- Hangs.
 
-def hang(bench, name, pes):
-    """The reports by PE, after a job that hangs has ended."""
-    job = bench.program(name, pes, environment={"ESKER_HANG_SECONDS": "2", "FAULTS_CATCH": "1"})
-    ends_badly(job, *[f"esker: PE {pe}:   user thread:" for pe in range(pes)], seconds=30)
+def hang(bench, name, *texts, **variables):
+    """The reports by PE, after a job of two that hangs has ended."""
+    pes = 2
+    job = bench.program(name, pes, environment={"ESKER_HANG_SECONDS": "2", "FAULTS_CATCH": "1", **variables})
+    ends_badly(job, *[f"esker: PE {pe}:   user thread:" for pe in range(pes)], *texts, seconds=30)
     reports = {}
     for pe in range(pes):
         path = Path(bench.scratch) / f"esker-hang.{pe}.json"
@@ -172,19 +173,75 @@ def hang(bench, name, pes):
 
 @case
 def handler_never_returns(bench):
-    reports = hang(bench, "handler_never_returns", 2)
+    """PE 1's network thread does not answer; its user's thread reports."""
+    reports = hang(bench, "handler_never_returns", "does not answer: its network thread is inside one step")
     require(reports[1]["handler"] == "endless", "PE 1's report does not name the handler")
     require("endless" in reports[1]["stuck_stage"], "the stuck stage does not name the handler")
     require("barrier_all" in reports[0]["user_thread"], "PE 0's user thread is not in the barrier")
 
 
 @case
-def one_never_comes(bench):
-    reports = hang(bench, "one_stays_away", 4)
-    require("outside Esker" in reports[3]["user_thread"], "PE 3's report does not say that it is elsewhere")
-    for pe in range(3):
-        require("in barrier_all" in reports[pe]["user_thread"], f"PE {pe}'s report does not name the barrier")
-        require("has not called it" in reports[pe]["network_thread"], f"PE {pe}'s report does not say what it waits for")
+def handler_never_returns_in_a_helper(bench):
+    """The network thread lives, and says so; the job still cannot end."""
+    reports = hang(bench, "handler_never_returns", ESKER_APPLY_HELPERS="2")
+    require(reports[1]["handler"] == "endless", "PE 1's report does not name the handler")
+    require("barrier_all" in reports[0]["user_thread"], "PE 0's user thread is not in the barrier")
+
+
+@case
+def handler_never_returns_outside(bench):
+    """Nobody on that PE can tell, and it does not answer."""
+    job = bench.program("handler_never_returns_outside", 2, environment={"ESKER_HANG_SECONDS": "2"})
+    ends_badly(job, "does not answer: its network thread is inside one step", "every PE waits", "and the job ends",
+               "esker: PE 0:   user thread: in barrier_all")
+
+
+def ends_well(bench, name, pes, warning, stop=None, **variables):
+    """A job in which nothing moves for several times the limit warns of it, by one PE, and goes on."""
+    job = bench.program(name, pes, environment={"ESKER_HANG_SECONDS": "1", **variables})
+    with job:
+        victim = process_of(job.wait_for_lines(": runs", pes), pes - 1 if stop is None else stop)
+        if stop is not None:
+            os.kill(victim, signal.SIGSTOP)
+        job.wait_for_lines("warning: PE", 2 * 3)  # two of them, of three lines and more
+        (Path(bench.scratch) / "enough").touch()
+        if stop is not None:
+            os.kill(victim, signal.SIGCONT)
+        status, _ = job.wait(40)
+        output = job.output()
+        require(status == 0, f"the exit status is {status}")
+        require(output.count("has ended") == pes, "not every PE has ended")
+        require(re.search(warning, output), f"no line that matches '{warning}'")
+        said = {match for match in re.findall(r"warning: (PE \d+): nothing has moved", output)}
+        require(len(said) == 1, f"the warning comes from {said}")
+
+
+@case
+def computes_outside(bench):
+    ends_well(bench, "computes_outside", 4, r"PE 3 \(process \d+\) is outside Esker, in the program's own code")
+
+
+@case
+def computes_outside_own_mpi(bench):
+    """There a PE answers during its calls alone."""
+    ends_well(bench, "computes_outside", 3, r"PE 2 \(process \d+\) does not answer: it is outside Esker",
+              FAULTS_OWN_MPI="1")
+
+
+@case
+def long_kernel(bench):
+    ends_well(bench, "long_kernel", 3, r"PE 2 \(process \d+\) runs kernel 'patience' for \d")
+
+
+@case
+def stopped_peer(bench):
+    ends_well(bench, "computes_outside", 3, r"PE 2 \(process \d+\) does not answer: state T \(stopped\)", stop=2)
+
+
+@case
+def stopped_in_barrier(bench):
+    """After it is continued, the PE that was stopped must not take its own absence for a hang."""
+    ends_well(bench, "computes_outside", 3, r"PE 0 \(process \d+\) does not answer: state T \(stopped\)", stop=0)
 
 
 # --- Memory.

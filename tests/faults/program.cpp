@@ -3,6 +3,7 @@
 // Each case is what a user's program could do. main catches nothing but what it says: an exception that
 // leaves Esker ends the job as it would end a user's.
 #include <fmt/format.h>
+#include <mpi.h>
 #include <unistd.h>
 #include <esker/esker.hpp>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <span>
@@ -57,6 +59,28 @@ void one_stays_away(esker::Runtime& rt) {
   rt.barrier_all();
 }
 
+/// Stands for work of the program's own: it takes until the driver has seen enough.
+void compute_until_told() {
+  while (!std::filesystem::exists("enough")) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+}
+
+/// The last PE comes late.
+void computes_outside(esker::Runtime& rt) {
+  say(rt, "runs");
+  if (rt.pe() == rt.n_pes() - 1) compute_until_told();
+  rt.barrier_all();
+  say(rt, "has ended");
+}
+
+void long_kernel(esker::Runtime& rt) {
+  say(rt, "runs");
+  if (rt.pe() == rt.n_pes() - 1)
+    rt.launch(
+        1, [](esker::WorkItem) { compute_until_told(); }, "patience");
+  rt.barrier_all();
+  say(rt, "has ended");
+}
+
 void send_token(esker::Runtime& rt, esker::Handler<std::uint64_t, Token> handler, Counters counters) {
   if (rt.pe() == 0) {
     rt.launch(1, [=](esker::WorkItem item) { esker::shmem_am(item, handler, &counters[0], {7}, 1); });
@@ -73,12 +97,23 @@ void handler_throws(esker::Runtime& rt) {
   send_token(rt, handler, counters);
 }
 
-void handler_never_returns(esker::Runtime& rt) {
-  const auto counters = rt.heap().allocate<std::uint64_t>(1);
-  const auto handler = rt.register_handler<std::uint64_t, Token>(
+esker::Handler<std::uint64_t, Token> register_endless(esker::Runtime& rt) {
+  return rt.register_handler<std::uint64_t, Token>(
       "endless", [](esker::HandlerContext&, std::uint64_t&, const Token&) {
         for (;;) std::this_thread::yield();  // a loop without end, kinder to the peers' cores
       });
+}
+
+void handler_never_returns(esker::Runtime& rt) {
+  const auto counters = rt.heap().allocate<std::uint64_t>(1);
+  send_token(rt, register_endless(rt), counters);
+}
+
+/// Nobody on the handler's PE is in a call that could tell.
+void handler_never_returns_outside(esker::Runtime& rt) {
+  const auto counters = rt.heap().allocate<std::uint64_t>(1);
+  const auto handler = register_endless(rt);
+  if (rt.pe() == 1) sleep_for_ever();
   send_token(rt, handler, counters);
 }
 
@@ -155,8 +190,11 @@ void heap_beyond_memory(esker::Runtime& rt) { rt.heap().allocate<std::uint64_t>(
 const std::map<std::string, std::function<void(esker::Runtime&)>> kCases = {
     {"long_run", long_run},
     {"one_stays_away", one_stays_away},
+    {"computes_outside", computes_outside},
+    {"long_kernel", long_kernel},
     {"handler_throws", handler_throws},
     {"handler_never_returns", handler_never_returns},
+    {"handler_never_returns_outside", handler_never_returns_outside},
     {"handlers_differ", handlers_differ},
     {"heap_full", heap_full},
     {"heap_full_survived", heap_full_survived},
@@ -181,6 +219,13 @@ void run(const std::string& name, int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc < 2 || !kCases.contains(argv[1])) return 2;
   const std::string name = argv[1];
+  // FAULTS_OWN_MPI: the program's MPI, for one thread.
+  if (std::getenv("FAULTS_OWN_MPI") != nullptr) {
+    MPI_Init(&argc, &argv);
+    run(name, argc, argv);
+    MPI_Finalize();
+    return 0;
+  }
   // FAULTS_CATCH is what a careful program does; without it an exception reaches std::terminate.
   if (std::getenv("FAULTS_CATCH") == nullptr) {
     run(name, argc, argv);

@@ -74,11 +74,12 @@ void write_limits() {
 void write_kinds() {
   write("no_runs", messages().bytes());
   write("empty_run", messages().run(built_in(Operation::kInc, Operand::kUint64), {{}}).bytes());
-  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport}) {
+  for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kStatusRequest}) {
     write("kind_" + std::to_string(static_cast<int>(kind)),
           FrameBuilder(kind, 2, kFuzzReceiver).value(9).bytes());
   }
   write("kind_4", FrameBuilder(Kind::kFailure, 2, kFuzzReceiver).value(3).text("out of cheese").bytes());
+  write("kind_10", FrameBuilder(Kind::kStatusReply, 2, kFuzzReceiver).value(121).text("waits").bytes());
 }
 
 void write_damaged() {

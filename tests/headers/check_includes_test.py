@@ -60,6 +60,10 @@ class CheckIncludes(unittest.TestCase):
     def test_an_application_sees_public_headers_only(self):
         self.assert_found("apps/gups/main.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
 
+    def test_an_example_sees_public_headers_only_and_may_name_vendors(self):
+        self.assert_found("examples/own.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
+        self.assertEqual(self.violations(**{"examples/own.cpp": "#include <mpi.h>\nvoid f() { hipFree(nullptr); }\n"}), [])
+
     def test_a_vendor_macro_outside_device_is_found(self):
         self.assert_found("runtime/runtime.hpp", "#if defined(__CUDACC__)\n#endif\n", "__CUDACC__ outside device/")
 

@@ -82,6 +82,32 @@ TEST(Mailbox, APackageOfAKindIsForThatKindAlone) {
   EXPECT_TRUE(box.looks_empty(0));
 }
 
+// How many messages it has was read in between: room for them is taken before they are.
+TEST(Mailbox, WhatWasSeenIsTakenAndNothingThatCameSince) {
+  const MailboxMemory memory;
+  const Mailbox box = memory.box();
+  std::uint64_t turn = 0;
+  const auto send = [&](std::uint32_t count) {
+    ASSERT_TRUE(box.try_claim(0, turn));
+    box.publish(0, turn, 3, {1, 1, count});
+  };
+  send(1);
+  std::uint64_t seen = 0;
+  EXPECT_FALSE(box.sees(0, 2, seen)) << "another kind";
+  ASSERT_TRUE(box.sees(0, 3, seen));
+  EXPECT_EQ(box.header(0).count, 1u);
+  std::uint64_t others = 0;
+  ASSERT_TRUE(box.try_take(0, 3, others)) << "by another lane";
+  EXPECT_FALSE(box.try_take_seen(0, seen, turn)) << "taken";
+  fence_system();
+  box.release(0, others);
+  send(100);
+  EXPECT_FALSE(box.try_take_seen(0, seen, turn)) << "a package of 100 messages, by whoever has room for one";
+  ASSERT_TRUE(box.sees(0, 3, seen));
+  EXPECT_EQ(box.header(0).count, 100u);
+  EXPECT_TRUE(box.try_take_seen(0, seen, turn));
+}
+
 TEST(Mailbox, ColumnsOfAnyWidthFit) {
   for (std::uint32_t words = 1; words <= 9; ++words) {
     EXPECT_GT(Mailbox::columns(words), 0u);

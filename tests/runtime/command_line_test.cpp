@@ -229,6 +229,17 @@ TEST(ConfigFromArguments, WithNothingOfItsOwnChangesNothing) {
   EXPECT_EQ(none, 0);
 }
 
+TEST(ConfigFromArguments, WarnsOfWhatIsNearlyAnOptionAndLeavesIt) {
+  Arguments arguments({"program", "--node-bufer-bytes", "64KiB", "--package_slot=4", "--start", "--help",
+                       "--threads=2", "--package", "--", "--agregators"});
+  int argc = arguments.argc();
+  const Config config = config_from_arguments(argc, arguments.pointers.data());
+  EXPECT_EQ(arguments.left(argc), arguments.strings);
+  ASSERT_EQ(config.warnings.size(), 2u);
+  expect_contains(config.warnings[0], {"--node-bufer-bytes", "did you mean --node-buffer-bytes"});
+  expect_contains(config.warnings[1], {"--package_slot", "did you mean --package-slots"});
+}
+
 TEST(ConfigFromArguments, ErrorsNameTheOption) {
   for (const auto& given : {std::vector<std::string>{"program", "--aggregators"},
                             std::vector<std::string>{"program", "--aggregators", "x"},

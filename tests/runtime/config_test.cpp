@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -231,6 +232,23 @@ TEST(Config, TheNamedFileWinsOverTheVariable) {
   const TemporaryFile named("aggregators = 2\n"), in_variable("aggregators = 3\n");
   EXPECT_EQ(load_config({"", {{"ESKER_CONFIG", in_variable.path()}}, {}}).aggregators, 3u);
   EXPECT_EQ(load_config({named.path(), {{"ESKER_CONFIG", in_variable.path()}}, {}}).aggregators, 2u);
+}
+
+TEST(ConfigFile, ThatIsNoFileOrHasNoEndIsRefusedWithTheReason) {
+  const TemporaryFile fifo("");
+  std::filesystem::remove(fifo.path());
+  ASSERT_EQ(mkfifo(fifo.path().c_str(), 0600), 0);
+  const TemporaryFile large(std::string((1 << 20) + 1, '#'));
+  const std::map<std::string, std::string> reasons = {
+      {"/dev/zero", "a device"},
+      {"/dev/full", "a device"},
+      {"/", "a folder"},
+      {fifo.path(), "a pipe"},
+      {large.path(), "1048577 bytes are more than the 1048576"},
+      {"/nonexistent", "No such file"}};
+  for (const auto& [path, reason] : reasons) {
+    expect_contains(error_of_load({"", {{"ESKER_CONFIG", path}}, {}}), {path, reason});
+  }
 }
 
 TEST(Config, ReadsTheProcessEnvironment) {

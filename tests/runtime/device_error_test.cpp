@@ -42,6 +42,19 @@ void write_nowhere(Runtime& rt) {
       100, [=] ESKER_LAMBDA(WorkItem item) { nowhere[item.global_id()] = 1; }, "write_nowhere");
 }
 
+void wait_for_ever(Runtime& rt) {
+  const auto word = rt.heap().allocate<std::uint64_t>(1);
+  rt.launch(
+      1,
+      [=] ESKER_LAMBDA(Lane) {
+        const volatile std::uint64_t* const at = word.data();
+        while (*at == 0) {
+        }
+      },
+      "wait_for_ever");
+  throw Error(Error::Kind::kContract, "enough");
+}
+
 std::string of_kind(Error::Kind kind) { return "kind " + std::to_string(static_cast<int>(kind)) + ": "; }
 
 TEST(DeviceErrorDeathTest, AFaultInAKernelNamesIt) {
@@ -73,6 +86,17 @@ TEST(DeviceErrorDeathTest, AHeapThatDoesNotFitNamesItsSizes) {
       }),
       ::testing::ExitedWithCode(3),
       of_kind(Error::Kind::kOutOfMemory) + "the symmetric heap .*MiB are free.*1125899906842624 bytes");
+}
+
+// Its lane waits for a word that nobody writes, and so for ever.
+TEST(DeviceErrorDeathTest, AKernelThatNeverEndsDoesNotKeepAFailedJob) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(exit_with_error([] {
+                Config config = on_device();
+                config.hang_seconds = 4;  // more than is waited for peers
+                run_one_pe(config, wait_for_ever);
+              }),
+              ::testing::ExitedWithCode(1), "a kernel still runs after 4 s, and the process ends");
 }
 
 TEST(DeviceErrorDeathTest, MoreThanTheHeapHoldsNamesItsSizes) {

@@ -23,11 +23,12 @@ TEST(Error, KeepsKindAndMessage) {
 
 TEST(Error, KindsHaveDistinctNames) {
   std::set<std::string> names;
-  for (const auto kind : {Error::Kind::kConfiguration, Error::Kind::kOutOfMemory, Error::Kind::kDevice,
-                          Error::Kind::kNetwork, Error::Kind::kHandler, Error::Kind::kContract}) {
+  for (const auto kind :
+       {Error::Kind::kConfiguration, Error::Kind::kOutOfMemory, Error::Kind::kDevice, Error::Kind::kNetwork,
+        Error::Kind::kHandler, Error::Kind::kContract, Error::Kind::kKernel}) {
     names.insert(to_string(kind));
   }
-  EXPECT_EQ(names.size(), 6u);
+  EXPECT_EQ(names.size(), 7u);
 }
 
 TEST(WhoAmI, ThreadNameWinsOverProcessName) {

@@ -1,5 +1,9 @@
 // What lanes and handlers throw. For the CPU alone: code on a GPU cannot throw.
+#include <csignal>
+#include <cstdint>
+#include <exception>
 #include <stdexcept>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -20,7 +24,7 @@ TEST(Launch, ThrowsWhatALaneThrowsAndSendsWhatCameBefore) {
       });
       ADD_FAILURE() << "no exception";
     } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "lane 700");
+      EXPECT_STREQ(error.what(), "lane 28 of group 21 of kernel 'kernel' has thrown: lane 700");
     }
     rt.barrier_all();
     for (std::uint64_t i = 0; i < 700; ++i) ASSERT_EQ(words[i], 1u) << i;  // one lane thread: in order
@@ -35,12 +39,18 @@ TEST(Launch, ThrowsWhatALaneOfAGroupThrowsAndSendsWhatGroupsBeforeSent) {
     config.group_execution = execution;
     run_pes(2, config, [](Runtime& rt) {
       const auto words = rt.heap().allocate<std::uint64_t>(96);
-      EXPECT_THROW(rt.launch(96,
-                             [=](GroupItem& item) {
-                               if (item.global_id() == 70) throw std::runtime_error("lane 70");
-                               shmem_inc(item, &words[item.global_id()], 1 - item.pe());
-                             }),
-                   std::runtime_error);
+      const auto throws = [=](GroupItem& item) {
+        if (item.global_id() == 70) throw std::out_of_range("lane 70");
+        shmem_inc(item, &words[item.global_id()], 1 - item.pe());
+      };
+      try {
+        rt.launch(96, throws, "brittle");
+        ADD_FAILURE() << "no exception";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::kKernel);
+        EXPECT_STREQ(error.what(), "lane 6 of group 2 of kernel 'brittle' has thrown: lane 70");
+        EXPECT_THROW(std::rethrow_if_nested(error), std::out_of_range);
+      }
       rt.barrier_all();
       for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(words[i], 1u) << i;
       for (std::uint64_t i = 64; i < 96; ++i) EXPECT_LE(words[i], 1u) << i;
@@ -51,6 +61,111 @@ TEST(Launch, ThrowsWhatALaneOfAGroupThrowsAndSendsWhatGroupsBeforeSent) {
     });
   }
 }
+
+struct NoException {};
+
+TEST(Launch, NamesTheKernelThatThrowsWhateverItThrows) {
+  run_pes(1, [](Runtime& rt) {
+    try {
+      rt.launch(
+          10, [](WorkItem) { throw NoException{}; }, "odd");
+      ADD_FAILURE() << "no exception";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "lane 0 of group 0 of kernel 'odd' has thrown what is no std::exception");
+      EXPECT_THROW(std::rethrow_if_nested(error), NoException);
+    }
+    try {
+      rt.launch(
+          10, [](Lane) { throw Error(Error::Kind::kOutOfMemory, "no more"); }, "greedy");
+      ADD_FAILURE() << "no exception";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kOutOfMemory);
+      EXPECT_STREQ(error.what(), "lane 0 of group 0 of kernel 'greedy': no more");
+    }
+    // No lane throws, but they wait for each other in different places.
+    try {
+      rt.launch(
+          2,
+          [](GroupItem& item) {
+            if (item.lane() == 0) item.group().sync();
+            item.group().position_among(true);
+          },
+          "split");
+      ADD_FAILURE() << "no exception";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("kernel 'split' has thrown: "), 0u) << error.what();
+    }
+  });
+}
+
+TEST(APeThatLeaves, TellsItsPeersWhatItsKernelThrew) {
+  const auto failed = Pes(2).run_and_catch([](Runtime& rt) {
+    if (rt.pe() == 1) {
+      rt.launch(
+          10,
+          [](WorkItem item) {
+            if (item.global_id() == 3) throw std::runtime_error("cracked");
+          },
+          "brittle");
+    }
+    rt.barrier_all();
+  });
+  ASSERT_TRUE(failed[0] && failed[1]);
+  EXPECT_EQ(failed[1]->message, "lane 3 of group 0 of kernel 'brittle' has thrown: cracked");
+  EXPECT_EQ(failed[0]->kind, Error::Kind::kNetwork);
+  EXPECT_EQ(failed[0]->message, "PE 1 has left the job by an exception: " + failed[1]->message);
+}
+
+TEST(APeThatLeaves, DoesNotBlameAKernelWhoseExceptionItHasSurvived) {
+  const auto failed = Pes(2).run_and_catch([](Runtime& rt) {
+    if (rt.pe() == 1) {
+      EXPECT_THROW(rt.launch(10, [](WorkItem) { throw std::runtime_error("cracked"); }), Error);
+      rt.quiet();
+      throw std::runtime_error("had enough");
+    }
+    rt.barrier_all();
+  });
+  ASSERT_TRUE(failed[0]);
+  EXPECT_EQ(failed[0]->message, "PE 1 has left the job by an exception");
+}
+
+#if !defined(ESKER_TEST_SANITIZED)  // which say it in their own words
+std::uint64_t recurse(std::uint64_t depth) {
+  volatile std::uint64_t words[64] = {depth};
+  return depth == 0 ? words[0] : recurse(depth - 1) + words[1];
+}
+
+TEST(StackDeathTest, AnOverflowNamesTheKernelAndWhatToDo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto deep = [](Runtime& rt) {
+    const auto words = rt.heap().allocate<std::uint64_t>(100);
+    rt.launch(
+        100,
+        [=](GroupItem& item) { words[item.global_id()] = recurse(item.global_id() == 70 ? 1 << 20 : 10); },
+        "deep");
+  };
+  Config config = tiny_config();
+  config.group_lanes = 100;
+  for (const std::uint32_t threads : {1u, 3u}) {
+    config.cpu_threads = threads;
+    EXPECT_EXIT(run_pes(1, config, deep), ::testing::KilledBySignal(SIGABRT),
+                "esker: PE 0: the stack of a lane of kernel 'deep' has overflowed: .*256 KiB each.*"
+                "--group-execution threads");
+  }
+}
+
+TEST(StackDeathTest, AnotherFaultOfALaneIsItsOwn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_pes(1,
+                      [](Runtime& rt) {
+                        rt.launch(10, [pe = rt.pe()](GroupItem& item) {
+                          auto* const nowhere = reinterpret_cast<volatile int*>(std::uintptr_t{8} << pe);
+                          *nowhere = static_cast<int>(item.lane());
+                        });
+                      }),
+              ::testing::KilledBySignal(SIGSEGV), "");
+}
+#endif
 
 // A handler throws at the peer while lanes here wait for slots: they must not wait for ever.
 TEST(Launch, EndsWithTheErrorWhenTheJobFailsUnderAFullQueue) {

@@ -2,17 +2,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include <esker/aggregator/wire.hpp>
+#include <esker/runtime/hang_inquiry.hpp>
 #include <esker/runtime/hang_watch.hpp>
 
 #include "pes.hpp"
@@ -173,14 +176,201 @@ TEST(StuckStage, IsTheFirstOneThatHoldsMessagesBack) {
   EXPECT_EQ(find_stuck_stage(s), "apply: handler 'slow' has not returned");
 }
 
-TEST(HangWatch, IsOffWithoutALimitAndSilentWhileSomethingMovesOrNobodyWaits) {
-  HangWatch off(std::chrono::seconds{0});
-  HangWatch on(std::chrono::seconds{3600});
-  for (std::uint64_t activity = 0; activity < 100; ++activity) {
-    EXPECT_FALSE(off.check(0, true));
-    EXPECT_FALSE(on.check(activity, true));
-    EXPECT_FALSE(on.check(activity, false));
+// --- What is a hang.
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+constexpr milliseconds kLimit{60'000};
+
+PeAnswer answered(bool waits, milliseconds still) {
+  PeAnswer answer;
+  answer.status = {waits, still, waits ? "is in barrier_all" : "is outside Esker"};
+  return answer;
+}
+PeAnswer silent(milliseconds time, bool may_be_silent) {
+  PeAnswer answer;
+  answer.silent = time;
+  answer.may_be_silent = may_be_silent;
+  answer.why_silent = may_be_silent ? "state T (stopped)" : "it is inside one step";
+  return answer;
+}
+
+TEST(HangOutlook, IsTheEndOnlyWhereEveryPeWaitsAndNothingMoves) {
+  const std::vector<PeAnswer> all_wait{answered(true, kLimit), answered(true, 2 * kLimit)};
+  EXPECT_EQ(judge(all_wait, kLimit), Outlook::kCannotEnd);
+  const std::vector<PeAnswer> one_moved{answered(true, kLimit), answered(true, kLimit - milliseconds{1})};
+  EXPECT_EQ(judge(one_moved, kLimit), Outlook::kMoves);
+  const std::vector<PeAnswer> one_computes{answered(true, kLimit), answered(false, 2 * kLimit)};
+  EXPECT_EQ(judge(one_computes, kLimit), Outlook::kMayEnd);
+}
+
+TEST(HangOutlook, LeavesASilentPeTheLimitToAnswerAndOneThatMayBeSilentAllTheTime) {
+  const auto with = [](const PeAnswer& other) {
+    return std::vector<PeAnswer>{answered(true, kLimit), other};
+  };
+  EXPECT_EQ(judge(with(silent(milliseconds{2000}, false)), kLimit), Outlook::kMayEnd);
+  EXPECT_EQ(judge(with(silent(kLimit, false)), kLimit), Outlook::kCannotEnd);
+  EXPECT_EQ(judge(with(silent(100 * kLimit, true)), kLimit), Outlook::kMayEnd);
+}
+
+TEST(HangOutlook, IsToldInAWarningThatNamesWhoCanGoOnAndWhoIsSilent) {
+  std::vector<PeAnswer> answers{answered(true, kLimit), answered(false, kLimit), silent(kLimit, true),
+                                answered(true, kLimit)};
+  answers[2].process = 4711;
+  EXPECT_EQ(
+      describe_wait(answers, kLimit, Outlook::kMayEnd, 0),
+      "esker: warning: PE 0: nothing has moved for 60 s (ESKER_HANG_SECONDS; 0 turns this off); the job "
+      "goes on\n"
+      "esker: warning: PE 0:   PE 1 is outside Esker\n"
+      "esker: warning: PE 0:   PE 2 (process 4711) does not answer: state T (stopped)\n"
+      "esker: warning: PE 0:   PE 0 is in barrier_all\n"
+      "esker: warning: PE 0:   and 1 more PEs wait\n");
+}
+
+TEST(PeStatus, TravelsInAWord) {
+  for (const bool waits : {false, true}) {
+    const PeStatus status = PeStatus::from(PeStatus{waits, kLimit, ""}.word(), "is here");
+    EXPECT_EQ(status.waits, waits);
+    EXPECT_EQ(status.still, kLimit);
+    EXPECT_EQ(status.doing, "is here");
   }
+}
+
+/// PE 1 of three, where nothing moves from `start` on.
+class HangInquiryTest : public ::testing::Test {
+ protected:
+  using Time = HangInquiry::Clock::time_point;
+  PeStatus at(Time now) const {
+    return {true, std::chrono::duration_cast<milliseconds>(now - start_), "is in barrier_all"};
+  }
+  const Time start_{seconds{1'000'000}};
+  HangInquiry inquiry_{1, 3, kLimit};
+};
+
+TEST_F(HangInquiryTest, AsksAtTheLimitAndAfterAWarningAtTwiceTheTime) {
+  Time now = start_ + kLimit;
+  EXPECT_FALSE(inquiry_.start_if_due(at(now - milliseconds{1}), now));
+  EXPECT_FALSE(inquiry_.start_if_due({false, kLimit, ""}, now)) << "this PE does not wait";
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(inquiry_.start_if_due(at(now), now));
+    EXPECT_FALSE(inquiry_.start_if_due(at(now), now)) << "one at a time";
+    EXPECT_EQ(inquiry_.to_ask(now), (std::vector<std::uint32_t>{0, 2}));
+    inquiry_.heard_answer(0, at(now));
+    EXPECT_FALSE(inquiry_.is_complete(now));
+    inquiry_.heard_answer(2, {false, kLimit, ""});
+    ASSERT_TRUE(inquiry_.is_complete(now));
+    const auto answers = inquiry_.take_answers(at(now), now);
+    EXPECT_EQ(judge(answers, kLimit), Outlook::kMayEnd);
+    inquiry_.schedule(Outlook::kMayEnd, answers, now);
+    const Time next = now + (now - start_);
+    EXPECT_FALSE(inquiry_.start_if_due(at(next - milliseconds{1}), next - milliseconds{1}));
+    now = next;
+  }
+}
+
+TEST_F(HangInquiryTest, AsksASilentPeOnceAndCountsItsSilenceFromThere) {
+  const Time now = start_ + kLimit;
+  ASSERT_TRUE(inquiry_.start_if_due(at(now), now));
+  (void)inquiry_.to_ask(now);
+  inquiry_.heard_answer(0, at(now));
+  ASSERT_FALSE(inquiry_.is_complete(now + seconds{1}));
+  ASSERT_TRUE(inquiry_.is_complete(now + seconds{2}));
+  auto answers = inquiry_.take_answers(at(now), now + seconds{2});
+  EXPECT_EQ(answers[2].silent, seconds{2});
+  EXPECT_EQ(judge(answers, kLimit), Outlook::kMayEnd);
+  inquiry_.schedule(Outlook::kMayEnd, answers, now);
+  const Time later = now + kLimit;
+  ASSERT_TRUE(inquiry_.start_if_due(at(later), later));
+  EXPECT_EQ(inquiry_.to_ask(later), std::vector<std::uint32_t>{0});
+  inquiry_.heard_answer(0, at(later));
+  ASSERT_TRUE(inquiry_.is_complete(later + seconds{2}));
+  answers = inquiry_.take_answers(at(later), later + seconds{2});
+  EXPECT_EQ(judge(answers, kLimit), Outlook::kCannotEnd);
+}
+
+TEST_F(HangInquiryTest, LeavesItToALowerPeAndAsksAgainWhenTheLastThatMovedMayHaveStoodStill) {
+  Time now = start_ + kLimit;
+  inquiry_.heard_question(2, now);
+  inquiry_.heard_question(0, now - milliseconds{1});
+  EXPECT_TRUE(inquiry_.start_if_due({true, milliseconds{0}, ""}, now) == false) << "something has moved";
+  ASSERT_TRUE(inquiry_.start_if_due(at(now), now)) << "and what was left to PE 0 is forgotten";
+  (void)inquiry_.to_ask(now);
+  inquiry_.heard_answer(0, {true, kLimit - seconds{7}, ""});
+  inquiry_.heard_answer(2, {true, kLimit, ""});
+  const auto answers = inquiry_.take_answers(at(now), now);
+  inquiry_.schedule(judge(answers, kLimit), answers, now);
+  EXPECT_FALSE(inquiry_.start_if_due(at(now + seconds{6}), now + seconds{6}));
+  inquiry_.heard_question(0, now + seconds{6});
+  EXPECT_FALSE(inquiry_.start_if_due(at(now + seconds{7}), now + seconds{7}));
+  EXPECT_TRUE(inquiry_.start_if_due(at(now + seconds{66}), now + seconds{66}));
+}
+
+TEST(HangInquiry, IsOffWithoutALimit) {
+  HangInquiry off(0, 2, milliseconds{0});
+  EXPECT_FALSE(off.start_if_due({true, seconds{1'000'000}, ""}, HangInquiry::Clock::now()));
+}
+
+TEST(HangWatch, CountsFromTheLastMovementAndNotWhileNobodyLooked) {
+  HangWatch watch;
+  HangWatch::Clock::time_point now{seconds{1'000'000}};
+  EXPECT_EQ(watch.still(5, now), milliseconds{0});
+  now += seconds{1};
+  EXPECT_EQ(watch.still(5, now), seconds{1});
+  now += seconds{2};
+  EXPECT_EQ(watch.still(5, now), seconds{3});
+  EXPECT_EQ(watch.still(6, now), milliseconds{0});
+  now += seconds{100};  // the process was stopped
+  EXPECT_EQ(watch.still(6, now), milliseconds{0});
+}
+
+// --- Jobs that take their time.
+
+/// Computes for so long. The time is what is tested, not what anybody waits for.
+void compute(milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
+
+/// Runs `body` on two PEs that look for hangs after a second; what they wrote.
+std::string run_patiently(const Pes::Body& body) {
+  Config config = tiny_config();
+  config.hang_seconds = 1;
+  ::testing::internal::CaptureStderr();
+  run_pes(2, config, body);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(PatientJob, GoesOnWhileAPeComputesOutsideEskerAndSaysSo) {
+  const std::string text = run_patiently([](Runtime& rt) {
+    rt.barrier_all();
+    if (rt.pe() == 1) compute(seconds{3});
+    rt.barrier_all();
+  });
+  EXPECT_NE(text.find("esker: warning: PE 0: nothing has moved for 1 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("PE 1 is outside Esker, in the program's own code"), std::string::npos) << text;
+  EXPECT_NE(text.find("PE 0 is in barrier_all for "), std::string::npos) << text;
+}
+
+TEST(PatientJob, GoesOnWhileAKernelRunsAndNamesIt) {
+  const std::string text = run_patiently([](Runtime& rt) {
+    if (rt.pe() == 1)
+      rt.launch(
+          1, [](WorkItem) { compute(seconds{3}); }, "long one");
+    rt.barrier_all();
+  });
+  EXPECT_NE(text.find("PE 1 runs kernel 'long one' for "), std::string::npos) << text;
+}
+
+TEST(PatientJob, IsSilentWhileSomethingMovesElsewhere) {
+  const std::string text = run_patiently([](Runtime& rt) {
+    const auto word = rt.heap().allocate<std::uint64_t>(1);
+    for (int i = 0; rt.pe() == 1 && i < 8; ++i) {
+      compute(milliseconds{200});
+      rt.launch(1, [=](WorkItem item) { shmem_inc(item, &word[0], 1); });
+    }
+    rt.barrier_all();
+  });
+  EXPECT_EQ(text, "");
 }
 
 }  // namespace

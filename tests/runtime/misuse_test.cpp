@@ -1,7 +1,10 @@
 // A call that names a PE or an address that does not exist ends the job, and says who made it; so does a PE
 // that leaves while lanes elsewhere wait for it.
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+
+#include <esker/device/election/per_lane.hpp>
 
 #include "../device/gtest.hpp"
 #include "pes.hpp"
@@ -11,39 +14,63 @@ namespace {
 
 constexpr std::uint64_t kFar = std::uint64_t{1} << 40;  // bytes
 
+struct Pair {
+  std::uint64_t first, second;
+};
+
+enum class Mistake { kNobody, kOutside, kMisaligned, kMisalignedByElection, kNoHandler };
+
 struct Aim {
   SymmetricArray<std::uint64_t> words;
-  bool at_nobody;
+  Mistake mistake;
 
-  /// A good message, or, if `wrong`, a bad one.
+  /// A good message for the last PE, or, if `wrong`, a bad one.
   template <class Context>
   ESKER_HD void operator()(Context&& context, std::uint64_t index, bool wrong) const {
     std::uint64_t* const target = &words[index];
-    if (at_nobody)
-      shmem_inc(context, target, wrong ? 9 : 0);
+    const std::uint32_t pe = context.n_pes() - 1;
+    if (!wrong || context.pe() != 0)
+      shmem_inc(context, target, pe);
+    else if (mistake == Mistake::kNobody)
+      shmem_inc(context, target, 9);
+    else if (mistake == Mistake::kOutside)
+      shmem_put(context, target + kFar / sizeof *target, 1, pe);
+    else if (mistake == Mistake::kNoHandler)
+      shmem_am(context, Handler<std::uint64_t, std::uint32_t>{}, target, 1, pe);
     else
-      shmem_put(context, wrong ? target + kFar / sizeof *target : target, 1, 0);
+      shmem_put(context, reinterpret_cast<Pair*>(&words[1]), {1, 2}, pe);
   }
 };
 
-void aim_from_a_lane(Runtime& rt, bool at_nobody) {
-  const Aim aim{rt.heap().allocate<std::uint64_t>(100), at_nobody};
+void aim_from_a_lane(Runtime& rt, Mistake mistake) {
+  const Aim aim{rt.heap().allocate<std::uint64_t>(100), mistake};
   rt.launch(
       100, [=] ESKER_LAMBDA(WorkItem item) { aim(item, item.global_id(), item.global_id() == 70); },
       "archery");
   rt.barrier_all();
 }
 
-void aim_from_a_group(Runtime& rt, bool at_nobody) {
-  const Aim aim{rt.heap().allocate<std::uint64_t>(100), at_nobody};
-  rt.launch(
-      100, [=] ESKER_LAMBDA(GroupItem & item) { aim(item, item.global_id(), item.global_id() == 70); },
-      "archery");
+void aim_from_a_group(Runtime& rt, Mistake mistake) {
+  const Aim aim{rt.heap().allocate<std::uint64_t>(100), mistake};
+  if (mistake == Mistake::kMisalignedByElection) {
+    rt.launch(
+        100,
+        [=] ESKER_LAMBDA(GroupItem & item) {
+          const auto at = reinterpret_cast<std::uintptr_t>(&aim.words[1]);
+          auto* const pair = reinterpret_cast<Pair*>(item.global_id() == 70 ? at : at - 8);
+          shmem_put(item, pair, {1, 2}, item.n_pes() - 1, PerLane{});
+        },
+        "archery");
+  } else {
+    rt.launch(
+        100, [=] ESKER_LAMBDA(GroupItem & item) { aim(item, item.global_id(), item.global_id() == 70); },
+        "archery");
+  }
   rt.barrier_all();
 }
 
-void aim_from_a_handler(Runtime& rt, bool at_nobody) {
-  const Aim aim{rt.heap().allocate<std::uint64_t>(100), at_nobody};
+void aim_from_a_handler(Runtime& rt, Mistake mistake) {
+  const Aim aim{rt.heap().allocate<std::uint64_t>(100), mistake};
   const auto handler = rt.register_handler<std::uint64_t, std::uint32_t>(
       "archer", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t&, const std::uint32_t& index) {
         aim(context, index, index == 70);
@@ -54,22 +81,75 @@ void aim_from_a_handler(Runtime& rt, bool at_nobody) {
   rt.barrier_all();
 }
 
-using Aimer = void (*)(Runtime&, bool at_nobody);
+using Aimer = void (*)(Runtime&, Mistake);
 
-/// Lane 70 is lane 6 of group 2; on a GPU, where calls come back later, the message names the kernel too.
-const std::string kWho = std::string(" by lane 6 of group 2") + (kOnGpu ? " of kernel 'archery'" : "");
+/// Lane 70 is lane 6 of group 2.
+const std::string kWho = " by lane 6 of group 2 of kernel 'archery'";
 
-void expect_to_die_of(const std::string& who, Aimer aim) {
+void expect_death(std::uint32_t n_pes, Aimer aim, Mistake mistake, const std::string& text) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run_pes(1, [=](Runtime& rt) { aim(rt, true); }), "shmem_inc" + who + ": PE 9 is not below 1");
-  EXPECT_DEATH(
-      run_pes(1, [=](Runtime& rt) { aim(rt, false); }),
-      "shmem_put" + who + ": a target of 8 bytes at heap offset 10995116[0-9]* is outside the symmetric");
+  EXPECT_DEATH(run_pes(n_pes, [=](Runtime& rt) { aim(rt, mistake); }), text);
 }
 
-TEST(BadTargetDeathTest, NamesTheLane) { expect_to_die_of(kWho, aim_from_a_lane); }
-TEST(BadTargetDeathTest, NamesTheLaneOfAGroupKernel) { expect_to_die_of(kWho, aim_from_a_group); }
-TEST(BadTargetDeathTest, NamesTheHandler) { expect_to_die_of(" in a handler", aim_from_a_handler); }
+/// On one PE, where a call may be applied at once, and for another.
+void expect_to_die_of(const std::string& who, Aimer aim) {
+  expect_death(1, aim, Mistake::kNobody, "shmem_inc" + who + ": PE 9 is not below 1");
+  expect_death(1, aim, Mistake::kOutside,
+               "shmem_put" + who + ": a target of 8 bytes at heap offset 10995116[0-9]* is outside the symm");
+  for (const std::uint32_t n_pes : {1u, 2u}) {
+    const std::string pe = std::to_string(n_pes - 1);
+    expect_death(n_pes, aim, Mistake::kMisaligned,
+                 "PE 0: shmem_put" + who + ": a target of 16 bytes at heap offset [0-9]*8, for PE " + pe +
+                     ", is not aligned to 16 bytes");
+    expect_death(n_pes, aim, Mistake::kNoHandler,
+                 "PE 0: shmem_am" + who + ": the Handler is a default one, which stands for no handler");
+  }
+}
+
+TEST(BadCallDeathTest, NamesTheLane) { expect_to_die_of(kWho, aim_from_a_lane); }
+TEST(BadCallDeathTest, NamesTheLaneOfAGroupKernel) {
+  expect_to_die_of(kWho, aim_from_a_group);
+  expect_death(2, aim_from_a_group, Mistake::kMisalignedByElection,
+               "shmem_put" + kWho + ".*for PE 1, is not aligned to 16 bytes");
+}
+TEST(BadCallDeathTest, NamesTheHandler) { expect_to_die_of(" in a handler", aim_from_a_handler); }
+
+/// Every operation, at `shift` bytes into the heap.
+template <class T>
+ESKER_HD T* shifted(const SymmetricArray<std::uint64_t>& words, std::uint64_t shift) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(words.data()) + shift);
+}
+void send_shifted(Runtime& rt, int operation) {
+  const auto words = rt.heap().allocate<std::uint64_t>(8);
+  const auto handler = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "shifted", [] ESKER_LAMBDA(HandlerContext&, std::uint64_t&, const std::uint32_t&) {});
+  // By value: a kernel captures what is local.
+  const auto send = [=] ESKER_LAMBDA(WorkItem item) {
+    const std::uint32_t pe = item.n_pes() - 1;
+    shmem_put(item, shifted<std::uint8_t>(words, 3), std::uint8_t{1}, pe);  // everything is aligned to 1
+    if (operation == 0) shmem_put(item, shifted<std::uint16_t>(words, 1), std::uint16_t{1}, pe);
+    if (operation == 1) shmem_put(item, shifted<std::uint32_t>(words, 2), 1u, pe);
+    if (operation == 2) shmem_put(item, shifted<std::uint64_t>(words, 4), std::uint64_t{1}, pe);
+    if (operation == 3) shmem_inc(item, shifted<std::uint32_t>(words, 6), pe);
+    if (operation == 4) shmem_add(item, shifted<double>(words, 12), 1.0, pe);
+    if (operation == 5) shmem_max(item, shifted<std::uint32_t>(words, 1), 1u, pe);
+    if (operation == 6) shmem_xor(item, shifted<std::uint64_t>(words, 2), std::uint64_t{1}, pe);
+    if (operation == 7) shmem_am(item, handler, shifted<std::uint64_t>(words, 4), 1u, pe);
+  };
+  rt.launch(1, send, "shifted");
+  rt.barrier_all();
+}
+
+TEST(BadCallDeathTest, NamesWhatIsNotAlignedInEveryOperation) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string expected[] = {"shmem_put .*of 2 bytes.*to 2 bytes", "shmem_put .*of 4 bytes.*to 4 bytes",
+                                  "shmem_put .*of 8 bytes.*to 8 bytes", "shmem_inc .*of 4 bytes.*to 4 bytes",
+                                  "shmem_add .*of 8 bytes.*to 8 bytes", "shmem_max .*of 4 bytes.*to 4 bytes",
+                                  "shmem_xor .*of 8 bytes.*to 8 bytes", "shmem_am .*of 8 bytes.*to 8 bytes"};
+  for (int operation = 0; operation < 8; ++operation) {
+    EXPECT_DEATH(run_pes(2, [=](Runtime& rt) { send_shifted(rt, operation); }), expected[operation]);
+  }
+}
 
 /// PE 1 leaves; PE 0 sends to it until it hears of that.
 template <class Item>

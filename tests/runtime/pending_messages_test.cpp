@@ -1,6 +1,7 @@
 // Config::pending_messages. For the CPU alone: lanes on a GPU do not bound what is pending.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -87,6 +88,37 @@ TEST(PendingMessages, BoundWithHandlersThatSendLetsLanesGoOn) {
     EXPECT_EQ(words[0], 3000u);
     EXPECT_EQ(words[1], 9000u);
   });
+}
+
+// Nobody closes a buffer for want of time: what waiting lanes wait for, they must have sent on, whoever holds
+// it.
+TEST(PendingMessages, BoundWithPatientBuffersLetsLanesGoOn) {
+  for (const std::uint64_t bound : {1u, 8u, 40u}) {
+    for (const std::uint32_t helpers : {0u, 2u}) {
+      Config config = tiny_config();
+      config.aggregation_timeout = config.aggregation_max_age = std::chrono::minutes{1};
+      config.node_buffer_bytes = 64 * 1024;
+      config.package_slots = 64;
+      config.pending_messages = bound;
+      config.apply_helpers = helpers;
+      config.cpu_threads = 2;
+      config.hang_seconds = 10;
+      run_pes(2, config, [](Runtime& rt) {
+        const auto words = rt.heap().allocate<std::uint64_t>(2);
+        const auto echo = rt.register_handler<std::uint64_t, std::uint32_t>(
+            "echo", [=](HandlerContext& context, std::uint64_t& count, const std::uint32_t&) {
+              ++count;
+              for (int i = 0; i < 3; ++i) shmem_inc(context, &words[1], context.source());
+            });
+        const auto call = [=](auto& item) { shmem_am(item, echo, &words[0], 0, 1 - item.pe()); };
+        rt.launch(1000, [=](WorkItem item) { call(item); });
+        rt.launch(1000, [=](GroupItem& item) { call(item); });
+        rt.barrier_all();
+        EXPECT_EQ(words[0], 2000u);
+        EXPECT_EQ(words[1], 6000u);
+      });
+    }
+  }
 }
 
 // Siblings on one thread wait for room while one of them holds a ticket: the holder must be able to run.

@@ -1,7 +1,10 @@
 // A program that uses MPI itself: before, beside and after Esker. The argument says who starts MPI, and how.
 //
 //   user_mpi_test single|funneled|multiple   MPI is the program's, at this level; under mpirun or alone
+//   user_mpi_test failure                    the same, where PE 1 leaves Esker by an exception and all go on
 //   user_mpi_test none                       nobody starts MPI, and there is no launcher: one PE
+//   user_mpi_test esker                      Esker does, under mpirun: a second Runtime is refused
+//   user_mpi_test refused                    a launcher of another MPI says that there are more PEs
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -12,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <esker/esker.hpp>
 
@@ -78,6 +82,7 @@ void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
   // do but to keep the network going.
   const auto user_thread = std::this_thread::get_id();
   std::atomic<bool> other_has_begun{false};
+  std::atomic<std::uint64_t> lanes_of_the_other{0};  // of one group, or of both where this thread comes late
   const esker::LaunchShape two_groups{2 * kGroupLanes, kGroupLanes, kGroupLanes};
   const auto send_from_the_other = [&, words](esker::WorkItem item) {
     if (std::this_thread::get_id() == user_thread) {
@@ -85,12 +90,14 @@ void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
       return;
     }
     other_has_begun.store(true);
+    ++lanes_of_the_other;
     for (std::uint64_t i = 0; i < kLanes; ++i) shmem_inc(item, &words[3], (item.pe() + 1) % item.n_pes());
   };
   rt.launch_shape(two_groups, send_from_the_other);
   rt.barrier_all();
-  require(words[3] == kGroupLanes * kLanes,
-          fmt::format("{} increments instead of {}", words[3], kGroupLanes * kLanes));
+  std::uint64_t both[2] = {words[3], kLanes * lanes_of_the_other};
+  rt.all_reduce(std::span<std::uint64_t>(both), esker::Reduction::kSum);
+  require(both[0] == both[1] && both[1] > 0, fmt::format("{} increments instead of {}", both[0], both[1]));
 
   // One PE at a time writes to its neighbour and is told by quiet() alone that this is done.
   for (std::uint32_t turn = 0; turn < n_pes; ++turn) {
@@ -104,12 +111,65 @@ void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
   }
 }
 
+/// Every PE has two at a time, and each counts by itself.
+void count_by_two() {
+  esker::Runtime first(small_config());
+  esker::Runtime second(small_config());
+  const auto of_first = first.heap().allocate<std::uint64_t>(1);
+  const auto of_second = second.heap().allocate<std::uint64_t>(1);
+  const std::uint32_t next = (first.pe() + 1) % first.n_pes();
+  first.launch(1000, [=](esker::WorkItem item) { shmem_inc(item, of_first.data(), next); });
+  second.launch(2000, [=](esker::WorkItem item) { shmem_inc(item, of_second.data(), next); });
+  second.barrier_all();
+  first.barrier_all();
+  require(of_first[0] == 1000 && of_second[0] == 2000, "two Runtimes mix up what they count");
+}
+
+/// Whether Runtime is refused with all of `words` in the message.
+bool is_refused(const std::vector<std::string>& words) {
+  try {
+    esker::Runtime rt(small_config());
+  } catch (const esker::Error& error) {
+    const std::string message = error.what();
+    for (const std::string& word : words)
+      require(message.find(word) != std::string::npos, "no \"" + word + "\" in: " + message);
+    return true;
+  }
+  return false;
+}
+
 /// The program's own communication, which Esker's must not disturb.
 void sum_by_mpi(int n_pes) {
   int one = 1;
   int sum = 0;
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   require(sum == n_pes, fmt::format("MPI_Allreduce gives {} instead of {}", sum, n_pes));
+}
+
+/// PE 1 leaves a job of two by an exception; messages of PE 0 set out for it only then.
+void leave_by_an_exception(int pe) {
+  esker::Config config = small_config();
+  config.cpu_threads = 1;
+  config.package_slots = 64;
+  config.node_buffer_bytes = 64 << 10;  // by a rendezvous
+  config.buffers_per_destination = 8;
+  int told = 0;
+  try {
+    esker::Runtime rt(config);
+    const auto words = rt.heap().allocate<std::uint64_t>(4);
+    rt.barrier_all();
+    if (pe == 1) throw std::logic_error("the program's own trouble");
+    // A launch that drives the network itself would learn of PE 1's end before it sends.
+    rt.launch(kLanes, [=](esker::WorkItem item) { shmem_inc(item, &words[0], 1); });
+    MPI_Recv(&told, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    rt.quiet();
+    require(false, "quiet() returns though PE 1 has left");
+  } catch (const std::logic_error&) {
+    require(pe == 1, "PE 0 has not thrown that");
+    MPI_Send(&told, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  } catch (const esker::Error& error) {
+    require(pe == 0 && std::string(error.what()).find("PE 1") != std::string::npos, error.what());
+  }
 }
 
 int with_mpi(int argc, char** argv, const std::string& level) {
@@ -133,10 +193,17 @@ int with_mpi(int argc, char** argv, const std::string& level) {
   MPI_Comm_size(MPI_COMM_WORLD, &n_pes);
   sum_by_mpi(n_pes);
   try {
+    if (level == "failure") {
+      int pe = 0;
+      MPI_Comm_rank(MPI_COMM_WORLD, &pe);
+      leave_by_an_exception(pe);
+      sum_by_mpi(n_pes);
+    }
     for (int round = 0; round < 2; ++round) {
       count_everywhere(static_cast<std::uint32_t>(n_pes), "mpi");
       sum_by_mpi(n_pes);
     }
+    if (level == "multiple") count_by_two();
   } catch (const std::exception& error) {
     std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -147,6 +214,7 @@ int with_mpi(int argc, char** argv, const std::string& level) {
 int without_launcher() {
   try {
     for (int round = 0; round < 2; ++round) count_everywhere(1, "loopback");
+    count_by_two();
   } catch (const std::exception& error) {
     std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
     return 1;
@@ -156,11 +224,45 @@ int without_launcher() {
   return initialised == 0 ? 0 : 1;
 }
 
+/// Esker initialises MPI and finalises it with its Runtime.
+int with_eskers_mpi() {
+  const std::vector<std::string> what_to_do = {"Runtime:", "one Runtime", "MPI_Init_thread", "MPI_Finalize"};
+  try {
+    {
+      esker::Runtime rt(small_config());
+      require(rt.n_pes() == 2, "there are not two PEs");
+      require(is_refused(what_to_do), "a second Runtime at a time begins");
+      const auto word = rt.heap().allocate<std::uint64_t>(1);
+      rt.launch(10, [=](esker::WorkItem item) { shmem_inc(item, word.data(), 1 - item.pe()); });
+      rt.barrier_all();
+      require(word[0] == 10, "the first Runtime is disturbed");
+    }
+    require(is_refused(what_to_do), "a Runtime begins after the last one has finalised MPI");
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
+    return 1;
+  }
+  return 0;
+}
+
+int with_another_launcher() {
+  try {
+    require(is_refused({"PMI_SIZE=4", "started 4 processes", "alone over mpi (", "mpirun", "unset PMI_SIZE"}),
+            "four jobs of one PE begin");
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("user_mpi_test: {}\n", error.what()).c_str(), stderr);
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string level = argc > 1 ? argv[1] : "";
   if (level == "none") return without_launcher();
-  if (level != "single" && level != "funneled" && level != "multiple") return 2;
+  if (level == "esker") return with_eskers_mpi();
+  if (level == "refused") return with_another_launcher();
+  if (level != "single" && level != "funneled" && level != "multiple" && level != "failure") return 2;
   return with_mpi(argc, argv, level);
 }

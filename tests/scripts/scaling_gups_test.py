@@ -40,7 +40,7 @@ class Gups(unittest.TestCase):
                          [(1, 0, 2**15), (1, 0, 2**16), (1, 8, 2**13), (2, 0, 2**16), (2, 0, 2**16)])
         bad, = [r for r in records if r["status"] != "verified"]
         self.assertEqual(bad["status"], "failed")
-        self.assertIn("--updates, --table and --repeats are at least 1", bad["stderr"])
+        self.assertIn("--updates 0: it is 1 to 2^48", bad["stderr"])
 
 
 if __name__ == "__main__":

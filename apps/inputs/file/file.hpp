@@ -4,9 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 namespace inputs {
+
+/// A reason without a place: whoever knows the file and the line turns it into an esker::Error.
+class Malformed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// What sequential readers take at a time.
 inline constexpr std::size_t kChunkBytes = 1 << 16;

@@ -1,6 +1,8 @@
 // A buffer that slides over the stream.
 #include "line_reader.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <utility>
 
@@ -34,6 +36,12 @@ std::optional<std::string_view> LineReader::next() {
   do {
     newline = std::memchr(buffer_.get() + begin_ + searched, '\n', end_ - begin_ - searched);
     searched = end_ - begin_;
+    if (newline == nullptr && searched >= kMostLineBytes) {
+      last_offset_ = offset_;
+      ++lines_;
+      throw Malformed(
+          fmt::format("the line does not end within {} MiB, the most that is taken", kMostLineBytes >> 20));
+    }
   } while (newline == nullptr && fill());
   if (newline == nullptr && begin_ == end_) return std::nullopt;
 

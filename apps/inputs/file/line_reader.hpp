@@ -11,6 +11,10 @@
 
 namespace inputs {
 
+/// What a line may take: a human chromosome is one line in some files. A compressed file of a few KiB can
+/// hold one without an end.
+inline constexpr std::size_t kMostLineBytes = std::size_t{1} << 28;
+
 /// Contract A line ends with "\n", "\r\n" or the end of the stream; what ends it is not part of it. There is
 ///          no line after the last "\n". Memory is 64 KiB, or twice the longest line.
 class LineReader {
@@ -21,7 +25,8 @@ class LineReader {
   explicit LineReader(const File& file, std::uint64_t offset = 0)
       : LineReader(plain_bytes(file, offset), offset) {}
 
-  /// The next line, valid until the next call of next() or peek(); nothing at the end.
+  /// The next line, valid until the next call of next() or peek(); nothing at the end. Throws Malformed for
+  /// one that does not end within kMostLineBytes; it counts as returned.
   std::optional<std::string_view> next();
   /// The first character of the next line, which may be its end; nothing at the end of the stream.
   std::optional<char> peek();

@@ -10,8 +10,9 @@ namespace {
 
 class EdgeList final : public EdgeReader {
  public:
-  EdgeList(const std::string& path, bool weighted, bool compressed)
+  EdgeList(const std::string& path, bool weighted, bool compressed, Weights weights)
       : file_{path, compressed},
+        weights_{weights},
         header_{.format = weighted ? Format::kWeightedList : Format::kEdgeList,
                 .compressed = compressed,
                 .weighted = weighted,
@@ -27,8 +28,9 @@ class EdgeList final : public EdgeReader {
       const Fields fields = split(line);
       if (is_comment(fields)) return;
       expect_count(fields, header_.weighted ? 3 : 2);
-      const Edge edge{to_index(fields.text[0], "vertex"), to_index(fields.text[1], "vertex"),
-                      header_.weighted ? to_real(fields.text[2]) : 1};
+      Edge edge{to_index(fields.text[0], "vertex"), to_index(fields.text[1], "vertex"), 1};
+      if (header_.weighted && weights_ == Weights::kUsed) edge.weight = to_real(fields.text[2]);
+      if (header_.weighted && weights_ == Weights::kIgnored) expect_number(fields.text[2]);
       visit(edge);
       count += {1, 1, std::max(edge.from, edge.to) + 1};
     });
@@ -41,13 +43,15 @@ class EdgeList final : public EdgeReader {
 
  private:
   TextFile file_;
+  Weights weights_;
   GraphHeader header_;
 };
 
 }  // namespace
 
-std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighted, bool compressed) {
-  return std::make_unique<EdgeList>(path, weighted, compressed);
+std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighted, bool compressed,
+                                           Weights weights) {
+  return std::make_unique<EdgeList>(path, weighted, compressed, weights);
 }
 
 }  // namespace inputs

@@ -17,8 +17,9 @@ class EdgeReader {
   virtual void check(const EdgeCount& total) const = 0;
 };
 
-std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighted, bool compressed);
-std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed);
-std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weighted);
+std::unique_ptr<EdgeReader> open_edge_list(const std::string& path, bool weighted, bool compressed,
+                                           Weights weights);
+std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed, Weights weights);
+std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weighted, Weights weights);
 
 }  // namespace inputs

@@ -12,15 +12,15 @@
 namespace inputs {
 namespace {
 
-std::unique_ptr<EdgeReader> open(const std::string& path) {
+std::unique_ptr<EdgeReader> open(const std::string& path, Weights weights) {
   std::string_view name = path;
   const bool compressed = name.ends_with(".gz");
   if (compressed) name.remove_suffix(3);
-  if (name.ends_with(".el")) return open_edge_list(path, false, compressed);
-  if (name.ends_with(".wel")) return open_edge_list(path, true, compressed);
-  if (name.ends_with(".mtx") || name.ends_with(".mm")) return open_matrix_market(path, compressed);
+  if (name.ends_with(".el")) return open_edge_list(path, false, compressed, weights);
+  if (name.ends_with(".wel")) return open_edge_list(path, true, compressed, weights);
+  if (name.ends_with(".mtx") || name.ends_with(".mm")) return open_matrix_market(path, compressed, weights);
   const bool weighted = name.ends_with(".wsg");
-  if ((weighted || name.ends_with(".sg")) && !compressed) return open_serialized(path, weighted);
+  if ((weighted || name.ends_with(".sg")) && !compressed) return open_serialized(path, weighted, weights);
   throw esker::Error(
       esker::Error::Kind::kConfiguration,
       fmt::format("{}: no graph by its name: .mtx, .mm, .el, .wel, each also with .gz, .sg or .wsg", path));
@@ -35,7 +35,7 @@ EdgeCount& EdgeCount::operator+=(const EdgeCount& other) {
   return *this;
 }
 
-GraphFile::GraphFile(const std::string& path) : reader_{open(path)} {}
+GraphFile::GraphFile(const std::string& path, Weights weights) : reader_{open(path, weights)} {}
 GraphFile::~GraphFile() = default;
 GraphFile::GraphFile(GraphFile&&) noexcept = default;
 GraphFile& GraphFile::operator=(GraphFile&&) noexcept = default;

@@ -25,6 +25,12 @@ enum class Symmetry {
   kSkewSymmetric,  // so too, and the second one's weight is the first one's negated
 };
 
+/// Whether somebody asks for the weights that a file has.
+enum class Weights {
+  kUsed,
+  kIgnored,  // they are numbers, perhaps infinite or none that a double holds, and each edge's weight is 1
+};
+
 /// What a file says before its edges.
 struct GraphHeader {
   Format format;
@@ -49,10 +55,11 @@ class EdgeReader;
 
 /// A graph in a file of one of the formats above; the text ones may be compressed: .mtx.gz and so on.
 ///
-/// Matrix Market. Entry "i j w" is the edge i-1 -> j-1. A symmetric or skew-symmetric file stores the lower
-/// triangle: an entry off the diagonal is visited in both directions, one after the other, one on the
-/// diagonal once (skew-symmetric files have none), and one above it is an error. The matrix is square. A
-/// banner without a symmetry, as bale writes it, means general.
+/// Matrix Market. Entry "i j w" is the edge i-1 -> j-1. In a symmetric or skew-symmetric file an entry off
+/// the diagonal is visited in both directions, one after the other, and one on it once (skew-symmetric files
+/// have none there). The format has such files store the lower triangle, but programs write the upper one
+/// too: entries of either are taken. A pair that both triangles have is two entries, as one that is there
+/// twice in any file. The matrix is square. A banner without a symmetry, as bale writes it, means general.
 ///
 /// Edge lists. Lines that begin with '#' or '%' are comments, as in all text formats here. The number of
 /// vertices is the largest EdgeCount::vertices of all parts.
@@ -71,7 +78,7 @@ class EdgeReader;
 class GraphFile {
  public:
   /// Reads the header. Local; each process opens the file itself.
-  explicit GraphFile(const std::string& path);
+  explicit GraphFile(const std::string& path, Weights weights = Weights::kUsed);
   ~GraphFile();
   GraphFile(GraphFile&&) noexcept;
   GraphFile& operator=(GraphFile&&) noexcept;

@@ -36,7 +36,8 @@ int name_in(const Names& names, std::string_view field) {
 
 class MatrixMarket final : public EdgeReader {
  public:
-  MatrixMarket(const std::string& path, bool compressed) : file_{path, compressed} {
+  MatrixMarket(const std::string& path, bool compressed, Weights weights)
+      : file_{path, compressed}, weights_{weights} {
     header_.format = Format::kMatrixMarket;
     header_.compressed = compressed;
     bool is_first = true;
@@ -64,7 +65,8 @@ class MatrixMarket final : public EdgeReader {
       visit(edge);
       count += {1, 1, std::max(edge.from, edge.to) + 1};
       if (header_.symmetry != Symmetry::kGeneral && edge.from != edge.to) {
-        visit({edge.to, edge.from, header_.symmetry == Symmetry::kSymmetric ? edge.weight : -edge.weight});
+        const bool is_negated = header_.symmetry == Symmetry::kSkewSymmetric && weights_ == Weights::kUsed;
+        visit({edge.to, edge.from, is_negated ? -edge.weight : edge.weight});
         ++count.edges;
       }
     });
@@ -119,10 +121,10 @@ class MatrixMarket final : public EdgeReader {
   Edge read_entry(const Fields& fields) const {
     expect_count(fields, header_.weighted ? 3 : 2);
     Edge edge{to_vertex(fields.text[0]), to_vertex(fields.text[1]), 1};
-    if (values_ == Values::kReal) edge.weight = to_real(fields.text[2]);
-    if (values_ == Values::kInteger) edge.weight = to_integer(fields.text[2]);
-    if (header_.symmetry != Symmetry::kGeneral && edge.from < edge.to) {
-      throw Malformed("above the diagonal, where a symmetric file stores nothing");
+    if (header_.weighted && weights_ == Weights::kIgnored) {
+      expect_number(fields.text[2]);
+    } else if (header_.weighted) {
+      edge.weight = values_ == Values::kReal ? to_real(fields.text[2]) : to_integer(fields.text[2]);
     }
     if (header_.symmetry == Symmetry::kSkewSymmetric && edge.from == edge.to) {
       throw Malformed("on the diagonal, where a skew-symmetric file stores nothing");
@@ -131,14 +133,15 @@ class MatrixMarket final : public EdgeReader {
   }
 
   TextFile file_;
+  Weights weights_;
   GraphHeader header_{};
   Values values_{};
 };
 
 }  // namespace
 
-std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed) {
-  return std::make_unique<MatrixMarket>(path, compressed);
+std::unique_ptr<EdgeReader> open_matrix_market(const std::string& path, bool compressed, Weights weights) {
+  return std::make_unique<MatrixMarket>(path, compressed, weights);
 }
 
 }  // namespace inputs

@@ -21,8 +21,8 @@ constexpr std::uint64_t kAtOnce = 1 << 13;  // offsets, and neighbours, in memor
 
 class SerializedGraph final : public EdgeReader {
  public:
-  SerializedGraph(const std::string& path, bool weighted)
-      : file_{path}, neighbour_bytes_{weighted ? 8u : 4u} {
+  SerializedGraph(const std::string& path, bool weighted, Weights weights)
+      : file_{path}, neighbour_bytes_{weighted ? 8u : 4u}, weights_{weights} {
     read_header(weighted);
     check_size();
     if (offset(0) != 0) fail_at_offset(0, "the first offset is not 0");
@@ -151,7 +151,8 @@ class SerializedGraph final : public EdgeReader {
     std::int32_t to = 0;
     std::int32_t weight = 1;
     std::memcpy(&to, bytes, sizeof to);
-    if (header_.weighted) std::memcpy(&weight, bytes + sizeof to, sizeof weight);
+    if (header_.weighted && weights_ == Weights::kUsed)
+      std::memcpy(&weight, bytes + sizeof to, sizeof weight);
     if (to < 0 || static_cast<std::uint64_t>(to) >= nodes_) {
       fail_at_byte(neighbour_at(i),
                    fmt::format("neighbour {} of vertex {} is out of range: {} vertices", to, from, nodes_));
@@ -161,6 +162,7 @@ class SerializedGraph final : public EdgeReader {
 
   File file_;
   std::uint64_t neighbour_bytes_;
+  Weights weights_;
   bool directed_ = false;
   std::uint64_t neighbours_ = 0;
   std::uint64_t nodes_ = 0;
@@ -169,8 +171,8 @@ class SerializedGraph final : public EdgeReader {
 
 }  // namespace
 
-std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weighted) {
-  return std::make_unique<SerializedGraph>(path, weighted);
+std::unique_ptr<EdgeReader> open_serialized(const std::string& path, bool weighted, Weights weights) {
+  return std::make_unique<SerializedGraph>(path, weighted, weights);
 }
 
 }  // namespace inputs

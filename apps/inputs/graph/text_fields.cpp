@@ -60,6 +60,15 @@ std::uint64_t to_index(std::string_view field, const char* what) {
   return static_cast<std::uint64_t>(value);
 }
 
+void expect_number(std::string_view field) {
+  const std::string_view digits = without_plus(field);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
+    throw Malformed(quoted(field) + " is not a number");
+  }
+}
+
 double to_real(std::string_view field) {
   const auto value = convert<double>(field, "a double");
   if (!std::isfinite(value)) throw Malformed(fmt::format("{} is not finite", quoted(field)));

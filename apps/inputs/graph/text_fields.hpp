@@ -4,17 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace inputs {
+#include "../file/file.hpp"  // Malformed
 
-/// A reason without a place: whoever knows the file and the line turns it into an esker::Error.
-class Malformed : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+namespace inputs {
 
 /// Ids and counts are at most 2^63 - 1, so that one more never overflows.
 constexpr std::uint64_t kMaxIndex = 0x7fffffffffffffff;
@@ -35,6 +30,9 @@ void expect_count(const Fields& fields, std::size_t count);
 
 /// A decimal integer in [0, kMaxIndex]; `what` is what the message calls it.
 std::uint64_t to_index(std::string_view field, const char* what);
+
+/// A number, whatever a double makes of it: infinities, NaN and what overflows count.
+void expect_number(std::string_view field);
 
 /// A finite number.
 double to_real(std::string_view field);

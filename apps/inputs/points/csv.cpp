@@ -58,8 +58,7 @@ struct TextLayout {
   std::uint64_t first_point;  // bytes
 };
 
-TextLayout text_layout(const File& file) {
-  LineReader lines(file);
+TextLayout text_layout(const File& file, LineReader& lines) {
   bool may_be_header = true;
   while (const auto line = lines.next()) {
     if (trim(*line).empty()) continue;
@@ -80,7 +79,15 @@ TextLayout text_layout(const File& file) {
 template <class Real>
 Points<Real> read_csv(const std::string& path, Part part) {
   const File file(path);
-  const TextLayout layout = text_layout(file);
+  const auto in_lines_of = [&](LineReader& lines, const auto& read) {
+    try {
+      return read();
+    } catch (const Malformed& malformed) {
+      bad_line(path, file.line_of(lines.last_offset()), malformed.what());
+    }
+  };
+  LineReader first_lines(file);
+  const TextLayout layout = in_lines_of(first_lines, [&] { return text_layout(file, first_lines); });
   const Range range = range_of(file.size() - layout.first_point, part);
   const std::uint64_t begin = file.line_start(layout.first_point + range.begin);
   const std::uint64_t end = layout.first_point + range.end;
@@ -91,7 +98,7 @@ Points<Real> read_csv(const std::string& path, Part part) {
     bad_line(path, file.line_of(lines.last_offset()), reason);
   };
   while (lines.offset() < end) {
-    const auto line = lines.next();
+    const auto line = in_lines_of(lines, [&] { return lines.next(); });
     if (!line) break;
     if (trim(*line).empty()) continue;
     std::size_t fields = 0;

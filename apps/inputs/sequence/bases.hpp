@@ -7,8 +7,8 @@
 
 namespace inputs {
 
-/// Code of a base: A 0, C 1, G 2, T 3, in either case; everything else, N above all, is no base. The
-/// complement of code c is 3 - c.
+/// Code of a base: A 0, C 1, G 2, T 3, in either case; everything else, such as N and the other letters for
+/// one of several, is no base. The complement of code c is 3 - c.
 constexpr std::uint8_t kNoBase = 4;
 ESKER_HD constexpr std::uint8_t base_code(char base) {
   // Bits 1 and 2 of the letters are 0 for A, 1 for C, 3 for G and 2 for T.

@@ -14,7 +14,11 @@ namespace {
 /// Records of a compressed file that go to the same part together.
 constexpr std::uint64_t kBlockRecords = 256;
 
-bool is_base(char c) { return base_code(c) != kNoBase || c == 'N' || c == 'n'; }
+/// IUPAC's letters of DNA: a base, or one of several.
+bool is_base(char c) {
+  constexpr std::string_view kOneOfSeveral = "NRYSWKMBDHVnryswkmbdhv";
+  return base_code(c) != kNoBase || kOneOfSeveral.find(c) != std::string_view::npos;
+}
 
 std::string shown(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -55,7 +59,11 @@ std::uint64_t record_start(const File& file, std::uint64_t offset, bool is_fastq
   if (offset == 0) return 0;
   if (offset == file.size()) return offset;
   LineReader lines(file, file.line_start(offset));
-  return is_fastq ? fastq_start(lines) : fasta_start(lines);
+  try {
+    return is_fastq ? fastq_start(lines) : fasta_start(lines);
+  } catch (const Malformed& malformed) {
+    bad_line(file.path(), file.line_of(lines.last_offset()), malformed.what());
+  }
 }
 
 }  // namespace
@@ -96,7 +104,11 @@ bool ReadStream::parse() {
   // Behind the end, not at it: what looked like a record's first line was a quality line, so the sequence
   // that follows begins with '+', and the next record is the error.
   if (lines_.offset() == end_ || !lines_.peek()) return false;
-  return is_fastq_ ? parse_fastq() : parse_fasta();
+  try {
+    return is_fastq_ ? parse_fastq() : parse_fasta();
+  } catch (const Malformed& malformed) {
+    fail(malformed.what());
+  }
 }
 
 bool ReadStream::parse_fasta() {
@@ -138,7 +150,9 @@ bool ReadStream::parse_fastq() {
 
 void ReadStream::take_bases(std::string_view line) {
   for (const char c : line) {
-    if (!is_base(c)) fail(shown(c) + " is not a base; A, C, G, T and N are, in either case");
+    if (!is_base(c))
+      fail(shown(c) +
+           " is not a base; A, C, G, T are, and N R Y S W K M B D H V for one of several, in either case");
   }
   bases_ += line;
 }

@@ -14,7 +14,7 @@ namespace inputs {
 /// One record.
 struct Read {
   std::string_view name;       // the header line without its '>' or '@'
-  std::string_view bases;      // A C G T N, in upper or lower case as the file has them
+  std::string_view bases;      // A C G T, and N R Y S W K M B D H V for one of several; as the file has them
   std::string_view qualities;  // a character a base, as phred() takes it; empty where the file is FASTA
 };
 

@@ -296,7 +296,7 @@ TEST(EdgeSource, OfAFileIsTheFilesOwn) {
   Options options;
   options.graph = ESKER_TEST_GRAPHS "/karate.mtx";
   Pes(3, config_of()).run([&](Runtime& rt) {
-    const EdgeSource source(rt, options, 1);
+    const EdgeSource source(rt, options, 1, inputs::Weights::kUsed);
     EXPECT_EQ(source.vertices(), 34u);
     const DistributedGraph graph = load(rt, source, make_partition(rt, "block", source, 1), true, 64);
     EXPECT_EQ(graph.all_edges, 156u);
@@ -310,7 +310,7 @@ TEST(EdgeSource, OfAGeneratorHasAboutAsManyVerticesAsTheScaleSays) {
       Options options;
       options.graph = name;
       options.scale = scale;
-      return EdgeSource(rt, options, 1).vertices();
+      return EdgeSource(rt, options, 1, inputs::Weights::kUsed).vertices();
     };
     EXPECT_EQ(vertices("kronecker", 6), 64u);
     EXPECT_EQ(vertices("uniform", 6), 64u);
@@ -323,8 +323,9 @@ TEST(EdgeSource, OfAGeneratorHasAboutAsManyVerticesAsTheScaleSays) {
 TEST(EdgeSource, RefusesAFileThatIsNotThere) {
   Options options;
   options.graph = "no-such-file.mtx";
-  for (const auto& failed :
-       Pes(2, config_of()).run_and_catch([&](Runtime& rt) { EdgeSource(rt, options, 1); })) {
+  for (const auto& failed : Pes(2, config_of()).run_and_catch([&](Runtime& rt) {
+         EdgeSource(rt, options, 1, inputs::Weights::kUsed);
+       })) {
     ASSERT_TRUE(failed);
     EXPECT_EQ(failed->kind, esker::Error::Kind::kConfiguration) << failed->message;
   }

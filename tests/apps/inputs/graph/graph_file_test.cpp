@@ -125,6 +125,24 @@ TEST(MatrixMarketFile, NegatesTheOtherDirectionOfSkewSymmetricEntries) {
   EXPECT_EQ(edges_of(GraphFile(written.path()), 1), (Edges{{1, 0, 0.5}, {0, 1, -0.5}}));
 }
 
+// Not what the format's paper says, but what programs write.
+TEST(MatrixMarketFile, TakesSymmetricEntriesFromEitherTriangle) {
+  const std::string banner = "%%MatrixMarket matrix coordinate real ";
+  const WrittenFile upper(banner + "symmetric\n3 3 2\n1 2 0.5\n3 3 8\n", ".mtx");
+  EXPECT_EQ(edges_of(GraphFile(upper.path()), 1), (Edges{{0, 1, 0.5}, {1, 0, 0.5}, {2, 2, 8}}));
+  const WrittenFile skew(banner + "skew-symmetric\n3 3 1\n1 2 0.5\n", ".mtx");
+  EXPECT_EQ(edges_of(GraphFile(skew.path()), 1), (Edges{{0, 1, 0.5}, {1, 0, -0.5}}));
+}
+
+TEST(MatrixMarketFile, TakesAPairThatBothTrianglesHaveForTwoEntries) {
+  const WrittenFile written("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n1 2 7\n",
+                            ".mtx");
+  const GraphFile file(written.path());
+  EXPECT_EQ(edges_of(file, 1), (Edges{{1, 0, 0.5}, {0, 1, 0.5}, {0, 1, 7}, {1, 0, 7}}));
+  EXPECT_EQ(count(file, 2).entries, 2u);
+  file.check(count(file, 2));
+}
+
 TEST(MatrixMarketFile, TakesABannerWithoutSymmetryForGeneral) {
   const WrittenFile written("%%MatrixMarket matrix coordinate pattern\n2 2 1\n1 2\n", ".mm");
   EXPECT_EQ(edges_of(GraphFile(written.path()), 1), (Edges{{0, 1, 1}}));
@@ -211,6 +229,22 @@ TEST(SerializedFile, MayBeLargerThanItsBuffers) {
 TEST(SerializedFile, MayHaveNoVertices) {
   const WrittenFile written(SerializedBytes{0, 0, 0, {0}, {}}.text(), ".sg");
   EXPECT_TRUE(edges_of(GraphFile(written.path()), 2).empty());
+}
+
+TEST(GraphFile, TakesAnyNumberForAWeightThatNobodyAsksFor) {
+  const std::string banner = "%%MatrixMarket matrix coordinate ";
+  const auto expect_ones = [](const std::string& bytes, const char* ending, const Edges& edges) {
+    const WrittenFile written(bytes, ending);
+    EXPECT_EQ(edges_of(GraphFile(written.path(), Weights::kIgnored), 1), edges);
+    EXPECT_NE(reason([&] { count(GraphFile(written.path()), 1); }), "accepted");
+  };
+  expect_ones("0 1 inf\n1 2 nan\n2 0 1e999\n", ".wel", {{0, 1, 1}, {1, 2, 1}, {2, 0, 1}});
+  expect_ones(banner + "integer general\n2 2 2\n1 2 9007199254740993\n2 1 +99999999999999999999\n", ".mtx",
+              {{0, 1, 1}, {1, 0, 1}});
+  expect_ones(banner + "real skew-symmetric\n2 2 1\n1 2 -inf\n", ".mtx", {{0, 1, 1}, {1, 0, 1}});
+  const WrittenFile garbage("0 1 1\n1 2 1x\n", ".wel");
+  EXPECT_EQ(reason([&] { count(GraphFile(garbage.path(), Weights::kIgnored), 1); }),
+            garbage.path() + ":2: '1x' is not a number");
 }
 
 TEST(GraphFile, LetsTheVisitorsExceptionThrough) {

@@ -97,8 +97,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"IndexNegative", ".mtx", kBanner + "3 3 1\n1 -1 0.5\n", ":3: index -1 is negative"},
         Case{"ValueMissing", ".mtx", kBanner + "3 3 1\n1 1\n", ":3: 2 fields instead of 3"},
         Case{"ValueInPattern", ".mtx", kSymmetric + "3 3 1\n2 1 5\n", ":3: 3 fields instead of 2"},
-        Case{"AboveTheDiagonal", ".mtx", kSymmetric + "3 3 1\n1 2\n",
-             ":3: above the diagonal, where a symmetric file stores nothing"},
         Case{"SkewDiagonal", ".mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 2 1\n",
              ":3: on the diagonal, where a skew-symmetric file stores nothing"},
         Case{"IntegerTooLarge", ".mtx",

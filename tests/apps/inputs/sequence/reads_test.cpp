@@ -136,6 +136,25 @@ TEST(Reads, APartThatDoesNotExistIsAMisuse) {
   EXPECT_DEATH(collect(file.path(), {0, 0}), "part 0 of 0");
 }
 
+// As reference genomes have them: A. thaliana's has some 400.
+TEST(Reads, LettersForOneOfSeveralBasesAreTakenAndNoKmerSpansOne) {
+  const std::string ambiguous = "NRYSWKMBDHVnryswkmbdhv";
+  for (const char letter : ambiguous) {
+    SCOPED_TRACE(letter);
+    const std::string bases = std::string("ACGT") + letter + "GGA";
+    for (const WrittenFile& file :
+         {WrittenFile(">a\n" + bases + "\n"), WrittenFile("@a\n" + bases + "\n+\nIIIIIIII\n")}) {
+      const auto records = collect(file.path());
+      ASSERT_EQ(records.size(), 1u);
+      EXPECT_EQ(records[0].bases, bases);
+      std::vector<std::uint64_t> positions;
+      for_each_kmer<std::uint64_t>(records[0].bases.data(), bases.size(), 3,
+                                   [&](auto, std::uint64_t position) { positions.push_back(position); });
+      EXPECT_EQ(positions, (std::vector<std::uint64_t>{0, 1, 5}));
+    }
+  }
+}
+
 TEST(Reads, PhageLambdaHasAsManyKmersAsOtherCountersFind) {
   const auto records = collect(ESKER_TEST_READS "/lambda.fa.gz");
   ASSERT_EQ(records.size(), 1u);

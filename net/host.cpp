@@ -1,0 +1,40 @@
+// What the system says of the host.
+#include <esker/net/host.hpp>
+
+#include <unistd.h>
+
+#include <fstream>
+
+namespace esker {
+namespace {
+
+/// Empty where the system does not say.
+std::string target_of(const char* link) {
+  char text[256];
+  const ssize_t length = readlink(link, text, sizeof text);
+  return length > 0 ? std::string(text, static_cast<std::size_t>(length)) : std::string{};
+}
+
+}  // namespace
+
+Host Host::here() {
+  Host host;
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) == 0) host.name = name;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::getline(boot, host.boot);
+  host.process_namespace = target_of("/proc/self/ns/pid");
+  host.ipc_namespace = target_of("/proc/self/ns/ipc");
+  return host;
+}
+
+std::uint64_t Host::identity() const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const std::string* part : {&name, &boot, &process_namespace, &ipc_namespace}) {
+    for (const char c : *part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash *= 0x100000001b3;  // where one ends and the next begins
+  }
+  return hash;
+}
+
+}  // namespace esker
