@@ -16,6 +16,7 @@ core=(
 # Unversioned names: the compilers' numbers differ between the two distributions.
 checks=(
   libgtest-dev libbenchmark-dev
+  ccache                                       # a second build of the same sources takes a fraction
   libmetis-dev                                 # partitions of graphs
   python3
   python3-matplotlib python3-yaml              # plots and plans of scaling studies

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Everything that CI runs: each preset's build and tests, then the checks of the sources.
+# What CI runs: each preset's build and tests, then the checks of the sources.
 #
 # Contract. Nothing is assumed but Debian 12 or Ubuntu 24.04 and a checkout; nothing is asked. Every part
 # runs, whatever became of the ones before it. A part that cannot be tried, such as a GPU test without a
 # GPU, counts as skipped. The last line is "N passed, N failed, N skipped"; exit 1 if anything failed.
+#
+# Two tiers. The first, in minutes, has every test once: styles and numbers of PEs in a cover of all pairs, jobs
+# of several processes without sanitizers, and of what is compiled for GPUs that are not here a target of each kind.
+# With --all: the whole matrix, in full optimisation, and every target with every compiler; more than an hour.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
@@ -11,14 +15,17 @@ exec </dev/null
 
 all_parts=(cpu tsan asan simulated cuda hip fuzz checks fresh)
 usage() {
-  echo "usage: scripts/test.sh [--only PART]... [--no-bootstrap]"
-  echo "  PART: ${all_parts[*]}"
+  echo "usage: scripts/test.sh [--all] [--only PART]... [--no-bootstrap]"
+  echo "  --all  the whole matrix, in place of covers and samples"
+  echo "  PART:  ${all_parts[*]}"
 }
 
 parts=()
 bootstrap=true
+whole=false
 while (($#)); do
   case "$1" in
+    --all) whole=true; shift ;;
     --only)
       if (($# < 2)) || [[ " ${all_parts[*]} " != *" $2 "* ]]; then usage >&2; exit 2; fi
       parts+=("$2")
@@ -37,6 +44,11 @@ jobs="$(nproc)"
 nvcc="$(find_nvcc)"
 if [[ -n "$nvcc" ]]; then export CUDACXX="$nvcc"; fi
 export CMAKE_GENERATOR=Ninja
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  # A precompiled header is compared by what it was made of, and another checkout's objects will do.
+  export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+fi
 # A sanitizer's finding is a failure, undefined behaviour included.
 export ASAN_OPTIONS=detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
@@ -87,40 +99,76 @@ run_tests() {
   if ((n_failed)); then failures+=("$preset: $names"); fi
 }
 
-# build PRESET CMAKE_OPTION...
+# configure PRESET CMAKE_OPTION...
+configure() { step "$1" configure cmake --preset "$@"; }
+# build PRESET [TARGET...]: of no target, all.
 build() {
-  step "$1" configure cmake --preset "$@" && step "$1" build cmake --build --preset "$1" --parallel "$jobs"
+  local preset="$1"
+  shift
+  step "$preset" build cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}
+}
+
+# Side by side; jobs under mpirun two a core, since they wait for each other; more are no faster.
+run_unit_tests() { run_tests "$1" --label-exclude 'mpi|stress' --parallel "$jobs"; }
+run_stress_tests() { run_tests "$1" --label-regex stress --label-exclude mpi --parallel "$jobs"; }
+run_jobs() {
+  # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
+  # Both are looked for in the tests before these, whose PEs are threads.
+  TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
+    run_tests "$1" --label-regex mpi --parallel "$((2 * jobs))"
+}
+
+# device_preset PRESET TARGET...: where there is a GPU, its tests; elsewhere it has but to compile.
+device_preset() {
+  local preset="$1"
+  shift
+  if [[ -e /dev/nvidiactl || -e /dev/kfd ]]; then
+    configure "$preset" && build "$preset" && run_tests "$preset" -L gpu
+  elif $whole; then
+    configure "$preset" -DESKER_FAST_COMPILE=ON && build "$preset" && run_tests "$preset" -L gpu
+  else
+    configure "$preset" -DESKER_FAST_COMPILE=ON && build "$preset" "$@" && skip "$preset" tests "there is no GPU"
+  fi
 }
 
 run_preset() {
-  # Where no GPU runs it, a device back end has but to compile.
-  local fast=(-DESKER_FAST_COMPILE=ON)
-  if [[ -e /dev/nvidiactl || -e /dev/kfd ]]; then fast=(); fi
   case "$1" in
-    cpu | tsan | asan)
-      build "$1" || return
-      # Side by side; jobs under mpirun two a core, since they wait for each other; more are no faster.
-      run_tests "$1" --label-exclude 'mpi|stress' --parallel "$jobs"
-      # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
-      # Both are looked for in the tests before these, whose PEs are threads.
-      TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
-        run_tests "$1" --label-regex 'mpi|stress' --parallel "$((2 * jobs))"
+    cpu)
+      if $whole; then
+        configure cpu -DESKER_TEST_MATRIX=ON -DESKER_FAST_COMPILE=OFF -DESKER_UNITY_BUILD=OFF || return
+      else
+        configure cpu -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_BUILD_BENCH=OFF || return
+      fi
+      build cpu && { run_unit_tests cpu; run_stress_tests cpu; run_jobs cpu; }
+      ;;
+    tsan | asan)
+      if $whole; then
+        configure "$1" -DESKER_TEST_MATRIX=ON && build "$1" && { run_unit_tests "$1"; run_stress_tests "$1"; run_jobs "$1"; }
+        return
+      fi
+      # ThreadSanitizer for what has threads, which the applications' inputs have not.
+      local apps=ON
+      if [[ $1 == tsan ]]; then apps=OFF; fi
+      configure "$1" -DESKER_BUILD_APPS=$apps -DESKER_BUILD_EXAMPLES=OFF && build "$1" && {
+        run_unit_tests "$1"; run_stress_tests "$1"; }
       ;;
     simulated)
-      # Alone: its threads are many. The applications, which take minutes: ctest --preset simulated.
-      build simulated -DESKER_BUILD_APPS=OFF && run_tests simulated -L gpu
+      # Alone: its threads are many. With applications it takes many minutes.
+      configure simulated -DESKER_BUILD_APPS=$whole -DESKER_BUILD_EXAMPLES=$whole && build simulated &&
+        run_tests simulated -L gpu
+      if $whole; then run_tests simulated -L mpi; fi
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
-      build cuda "${fast[@]}" && run_tests cuda -L gpu
+      device_preset cuda esker active_message_test_gpu user_kernel_test_gpu
       ;;
     hip)
       if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi
-      build hip "${fast[@]}" && run_tests hip -L gpu
+      device_preset hip esker active_message_test_gpu user_kernel_test_gpu
       ;;
     fuzz)
       if ! command -v clang++ >/dev/null; then skip fuzz wire_format "there is no clang++"; return; fi
-      step fuzz wire_format scripts/fuzz.sh 20
+      if $whole; then step fuzz wire_format scripts/fuzz.sh 60; else step fuzz wire_format scripts/fuzz.sh 5; fi
       ;;
   esac
 }
@@ -134,15 +182,30 @@ check_tidy() {
     cmake --build build/asan --target esker_commit >/dev/null &&
     sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/asan/compile_commands.json |
     grep -E "^$PWD/(build/asan/CMakeFiles/esker\.dir|device|queue|aggregator|net|runtime)/" |
-    xargs -P "$jobs" -n 1 clang-tidy -p build/asan --quiet --warnings-as-errors='*'
+    xargs -P "$jobs" -n 1 scripts/tidy.sh build/asan
 }
 
-# What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet.
+# What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet. It waits for
+# packages most of the time, so it runs beside the other parts.
+fresh_machine=../shared/tools/fresh-machine.sh
+fresh_log=build/fresh.log
+start_fresh() {
+  [[ -x $fresh_machine ]] && ((EUID == 0)) || return 0
+  mkdir -p build
+  # In mount points of its own: a run that is killed leaves none behind, and those that one has left are not seen.
+  nice unshare --mount --propagation private scripts/fresh_demo.sh "$fresh_machine" >"$fresh_log" 2>&1 &
+  fresh_process=$!
+}
+finish_fresh() {
+  local status=0
+  wait "$fresh_process" || status=$?
+  cat "$fresh_log"
+  return "$status"
+}
 run_fresh() {
-  local machine=../shared/tools/fresh-machine.sh
-  if [[ ! -x $machine ]]; then skip fresh demo "there is no $machine"; return; fi
+  if [[ ! -x $fresh_machine ]]; then skip fresh demo "there is no $fresh_machine"; return; fi
   if ((EUID != 0)); then skip fresh demo "it takes root"; return; fi
-  step fresh demo "$machine" scripts/demo.sh
+  step fresh demo finish_fresh
 }
 
 run_checks() {
@@ -161,6 +224,7 @@ run_checks() {
   fi
 }
 
+if [[ " ${parts[*]} " == *" fresh "* ]]; then start_fresh; fi
 for part in "${parts[@]}"; do
   passed[$part]=0 failed[$part]=0 skipped[$part]=0
   started=$SECONDS

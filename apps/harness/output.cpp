@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 16;  // of a reduction
+constexpr mode_t kAll = 0666;
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
   throw esker::Error(esker::Error::Kind::kConfiguration,
@@ -35,17 +36,20 @@ OutputFile::OutputFile(std::string path) : path_{std::move(path)} {
     descriptor_ = STDOUT_FILENO;
     return;
   }
-  constexpr mode_t kAll = 0666;
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, kAll);
-  is_new_ = descriptor_ >= 0;
-  if (!is_new_ && errno == EEXIST) descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ >= 0) {
+    // It can be made. A job that is refused may be ended by its launcher at any time, and leaves no empty
+    // file.
+    ::unlink(path_.c_str());
+    ::close(std::exchange(descriptor_, -1));
+    return;
+  }
+  if (errno == EEXIST) descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor_ < 0) fail(errno);
 }
 
 OutputFile::~OutputFile() {
-  if (descriptor_ < 0 || descriptor_ == STDOUT_FILENO) return;
-  ::close(descriptor_);
-  if (is_new_ && !has_begun_) ::unlink(path_.c_str());
+  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
 }
 
 void OutputFile::write(std::string_view text) {
@@ -54,7 +58,10 @@ void OutputFile::write(std::string_view text) {
 }
 
 void OutputFile::flush() {
-  if (!has_begun_ && descriptor_ != STDOUT_FILENO) {
+  if (descriptor_ < 0 && error_ == 0) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, kAll);
+    if (descriptor_ < 0) error_ = errno;
+  } else if (!has_begun_ && descriptor_ != STDOUT_FILENO) {
     struct stat status = {};
     const bool is_file = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
     if (is_file && ::ftruncate(descriptor_, 0) != 0) error_ = errno;
@@ -72,7 +79,8 @@ void OutputFile::close() {
   flush();
   const int descriptor = std::exchange(descriptor_, -1);
   // A network's file system may say only here that the disk is full.
-  if (descriptor != STDOUT_FILENO && ::close(descriptor) != 0 && error_ == 0) error_ = errno;
+  if (descriptor >= 0 && descriptor != STDOUT_FILENO && ::close(descriptor) != 0 && error_ == 0)
+    error_ = errno;
   if (error_ != 0) fail(error_);
 }
 

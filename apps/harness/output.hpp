@@ -10,8 +10,8 @@
 
 namespace harness {
 
-/// State    open -> closed. What it held stays until the first byte is written; one that is made here, and
-///          never written, goes away again.
+/// State    open -> closed. What it held stays until the first byte is written, and one that is not there is
+///          made then.
 /// Errors   esker::Error{kConfiguration} with the file and the cause, from the constructor and close(): what
 ///          write() cannot do, close() says.
 class OutputFile {
@@ -30,8 +30,7 @@ class OutputFile {
   [[noreturn]] void fail(int error) const;
 
   std::string path_;
-  int descriptor_ = -1;
-  bool is_new_ = false;
+  int descriptor_ = -1;  // while the file has yet to be made
   bool has_begun_ = false;
   int error_ = 0;  // errno of the first write that failed
   std::string buffer_;
