@@ -50,25 +50,25 @@ class FineGrainBarrier {
   ESKER_HD FineGrainBarrier(GroupLane& lane, State& state) : lane_{lane}, state_{state} {}
 
   ESKER_HD void join() {
-    auto crew = lane_.lockstep();
-    const Position mine = crew.position_among(true);
+    auto active = lane_.lockstep();
+    const Position mine = active.position_among(true);
     if (mine.index + 1 == mine.total && members_of_unit().fetch_add_acq_rel(mine.total) == 0) step(1, 0);
-    crew.sync();
+    active.sync();
   }
   ESKER_HD void leave() {
-    auto crew = lane_.lockstep();
-    const Position mine = crew.position_among(true);
-    crew.sync();
+    auto active = lane_.lockstep();
+    const Position mine = active.position_among(true);
+    active.sync();
     if (mine.index + 1 == mine.total) {
       const std::uint32_t before = members_of_unit().fetch_add_acq_rel(0 - mine.total);
       if (before == mine.total) step(-1, 0);
     }
-    crew.sync();
+    active.sync();
   }
   ESKER_HD void wait() {
-    auto crew = lane_.lockstep();
-    const Position mine = crew.position_among(true);
-    crew.sync();
+    auto active = lane_.lockstep();
+    const Position mine = active.position_among(true);
+    active.sync();
     if (mine.index + 1 == mine.total) {
       const std::uint32_t phase = this->phase();  // it cannot end without this unit
       step(0, 1);
@@ -76,7 +76,7 @@ class FineGrainBarrier {
       lane_.await("fine-grain barrier",
                   [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
     }
-    crew.sync();
+    active.sync();
   }
 
   ESKER_HD std::uint32_t index() const { return lane_.lane(); }

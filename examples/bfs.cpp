@@ -37,7 +37,7 @@ struct Visit {
 
   /// While a call runs, no other call runs for a target in the same 8 bytes. Without this line it would be
   /// the same 4096 bytes, and on a GPU fewer calls would run side by side.
-  static constexpr std::uint64_t kGranuleBytes = 8;
+  static constexpr std::uint64_t kOwnershipBytes = 8;
 
   /// Most messages bring no shorter path and need no call. Esker may ask while another call writes to the
   /// same vertex, hence the atomic load here and the atomic store below.

@@ -50,7 +50,7 @@ void update(std::byte* at, std::uint64_t word) {
 struct Slice {
   std::uint32_t index;
   std::uint32_t count;
-  bool has(std::uint64_t offset) const { return (offset / kGranuleBytes) % count == index; }
+  bool has(std::uint64_t offset) const { return (offset / kOwnershipBytes) % count == index; }
 };
 
 /// Throws if an address is misaligned or outside the heap. The whole run first: no branch an address, so

@@ -9,15 +9,15 @@
 
 namespace esker {
 
-/// Unit of ownership on the heap: everything in one granule is applied by one thread, one message at a
-/// time. A handler owns the granule of its target.
-inline constexpr std::uint64_t kGranuleBytes = HandlerContext::kGranuleBytes;
+/// Unit of ownership on the heap: everything in one ownership block is applied by one thread, one message at
+/// a time. A handler owns the ownership block of its target.
+inline constexpr std::uint64_t kOwnershipBytes = HandlerContext::kOwnershipBytes;
 
-/// Applies messages whose granule belongs to slice `slice` of `slices`.
+/// Applies messages whose ownership block belongs to slice `slice` of `slices`.
 ///
 /// Contract. One thread. Frames have passed wire::find_defect().
 /// Ordering. Words are read and written by relaxed atomics, since lanes may look at them meanwhile;
-///           nothing is a locked read-modify-write, since nobody else writes the granule.
+///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
 ///           of a run of active messages, those before the bad one are.

@@ -69,8 +69,8 @@ class DeviceEngine {
 
   virtual PackageQueue host_queue() const = 0;
   /// What handlers send to PEs that this GPU does not reach: for the network's owner, who never waits.
-  virtual PackageQueue pass_queue() const = 0;
-  virtual const gpu::DeviceShare* share() const = 0;
+  virtual PackageQueue progress_queue() const = 0;
+  virtual const gpu::PeState* pe_state() const = 0;
 
   virtual InboxOffer offer() = 0;
   /// `offers[pe]` of all PEs. With `use_peers` opens the memory of those that this GPU reaches. Returns a bit
@@ -96,8 +96,8 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
-  /// Kernels from now on leave a group of a pass so many bytes of scratchpad, or what all do: 0. Where they
-  /// leave less than those before, before the first of them is launched.
+  /// Kernels from now on leave a group of a progress kernel so many bytes of scratchpad, or what all do: 0.
+  /// Where they leave less than those before, before the first of them is launched.
   virtual void leave_place(std::uint32_t scratch_bytes) = 0;
   /// A kernel follows on stream() / has been started, with what went wrong or "".
   virtual void begin_launch(const char* kernel) = 0;
@@ -108,27 +108,27 @@ class DeviceEngine {
 
   // The network's owner.
 
-  /// A pass or a frame is: its end is worth looking for often.
+  /// A progress kernel or a frame is: its end is worth looking for often.
   virtual bool is_under_way() const = 0;
   /// Whether a kernel is still running on stream(). Throws if one has failed.
   virtual bool was_running() = 0;
   /// Takes a frame to the device, where it is applied: job.left becomes 0 at a later step(). False: not now.
   virtual bool try_submit(ApplyJob& job) = 0;
-  /// Looks for what has ended, and starts a pass if there is reason to, or `wanted`. With `handlers`,
-  /// messages for handlers may be about. True if something moved.
+  /// Looks for what has ended, and starts a progress kernel if there is reason to, or `wanted`. With
+  /// `handlers`, messages for handlers may be about. True if something moved.
   virtual bool step(bool wanted, bool handlers) = 0;
   /// Passes will soon be wanted: whoever starts them is awake by then.
-  virtual void expect_passes() = 0;
+  virtual void expect_progress() = 0;
   /// Lanes of this PE have sent active messages since settle().
   virtual bool has_called_handlers() const = 0;
   /// No kernel runs, and all that any PE has sent is applied.
   virtual void settle() = 0;
   /// Passes started so far.
-  virtual std::uint64_t passes_started() const = 0;
-  /// A pass that began after `passes` passes had been started has ended, and no frame is left: what had
-  /// arrived by then is applied, and traffic() says so. With handlers (step()), also: it has found nothing,
-  /// for any of them, so all that handlers had sent has left.
-  virtual bool settled_since(std::uint64_t passes) const = 0;
+  virtual std::uint64_t progress_started() const = 0;
+  /// A progress kernel that began after `progress kernels` progress kernels had been started has ended, and
+  /// no frame is left: what had arrived by then is applied, and traffic() says so. With handlers (step()),
+  /// also: it has found nothing, for any of them, so all that handlers had sent has left.
+  virtual bool settled_since(std::uint64_t progress) const = 0;
   virtual std::uint32_t links() const = 0;
   virtual std::uint32_t pe_of_link(std::uint32_t link) const = 0;
   /// Messages to and from the link's PE that did not pass the host, by the last pass.

@@ -17,7 +17,7 @@
 namespace esker {
 
 namespace gpu {
-struct DeviceShare;
+struct PeState;
 struct HandlerOnDevice;
 }  // namespace gpu
 
@@ -33,8 +33,8 @@ struct HeapView {
 ///           network has not yet taken waits in memory (docs/reference/progress.md).
 class HandlerContext {
  public:
-  /// Everything in one granule of the heap is handled one message at a time.
-  static constexpr std::uint64_t kGranuleBytes = 4096;
+  /// Everything in one ownership block of the heap is handled one message at a time.
+  static constexpr std::uint64_t kOwnershipBytes = 4096;
 
   ESKER_HD std::uint32_t pe() const { return pe_; }
   ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
@@ -46,8 +46,8 @@ class HandlerContext {
   ESKER_HD HeapView heap() const { return heap_; }
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
 #if defined(ESKER_ON_GPU)
-  ESKER_HD HandlerContext(const gpu::DeviceShare& share, std::uint32_t source, std::uint16_t handler);
-  ESKER_HD const gpu::DeviceShare* share() const { return device_.share; }
+  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
+  ESKER_HD const gpu::PeState* pe_state() const { return device_.pe_state; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
 #if defined(ESKER_ON_SIMULATED)
@@ -79,7 +79,7 @@ class HandlerContext {
     std::uint64_t sent;
   };
   struct OnDevice {
-    const gpu::DeviceShare* share;
+    const gpu::PeState* pe_state;
     std::uint32_t sent;     // messages that this lane's handlers have sent
     std::uint32_t applied;  // of them, those that it has applied itself
   };
@@ -111,15 +111,15 @@ namespace detail {
 
 /// Bytes that it owns while it runs, those of its target among them; 0: nothing.
 template <class Function>
-inline constexpr std::uint64_t kGranuleOf = [] {
-  if constexpr (requires { Function::kGranuleBytes; }) {
-    constexpr std::uint64_t kBytes = Function::kGranuleBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kGranuleBytes &&
+inline constexpr std::uint64_t kOwnershipOf = [] {
+  if constexpr (requires { Function::kOwnershipBytes; }) {
+    constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kOwnershipBytes &&
                                   (kBytes & (kBytes - 1)) == 0),
-                  "a handler's kGranuleBytes is 0 or a power of two from 8 to 4096");
+                  "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
-    return HandlerContext::kGranuleBytes;
+    return HandlerContext::kOwnershipBytes;
   }
 }();
 

@@ -14,7 +14,7 @@ constexpr std::uint32_t kPackagesAStep = 64;
 constexpr std::uint32_t kEveryPackage = ~0u;
 constexpr std::uint32_t kWakeAfter = 8;      // buffers submitted or recycled: one thread switch for many
 constexpr std::uint32_t kOutboxBuffers = 2;  // a destination
-constexpr std::chrono::microseconds kBetweenEarlyPasses{50};
+constexpr std::chrono::microseconds kBetweenEarlyProgress{50};
 constexpr const char* kForKernels = "kernels on the GPU";
 constexpr std::int64_t kStarvedLatelyNs = 1'000'000'000;
 
@@ -356,33 +356,35 @@ bool Network::step_device() {
       send_control(wire::Kind::kDrainRequest, device_->pe_of_link(link), handlers_called_before_);
     }
   }
-  // While kernels run their lanes apply, all but what is for handlers; passes would take their place.
+  // While kernels run their lanes apply, all but what is for handlers; progress kernels would take their
+  // place.
   const bool settles = active_ != nullptr && active_->kind != NetworkRequest::Kind::kGather;
   bool wanted = drain_wanted_ || (settles && ((settling_.ended && !settling_.meets) || handlers_called()));
   if (settles && settling_.meets) {  // others' kernels still send, and nobody here applies
     const auto now = std::chrono::steady_clock::now();
-    if (now >= next_early_pass_) {
-      next_early_pass_ = now + kBetweenEarlyPasses;
+    if (now >= next_early_progress_) {
+      next_early_progress_ = now + kBetweenEarlyProgress;
       wanted = true;
     }
   }
   for (const std::uint64_t messages : direct_wanted_) wanted |= messages != 0;
-  const std::uint64_t started = device_->passes_started();
+  const std::uint64_t started = device_->progress_started();
   bool moved = device_->step(wanted, handlers_called());
-  moved |= take_from_passes(kPackagesAStep);  // after the end of a pass, all that it has published
-  if (device_->passes_started() != started) drain_wanted_ = false;
+  moved |=
+      take_from_progress(kPackagesAStep);  // after the end of a progress kernel, all that it has published
+  if (device_->progress_started() != started) drain_wanted_ = false;
   return moved;
 }
 
-bool Network::take_from_passes(std::uint32_t most) {
+bool Network::take_from_progress(std::uint32_t most) {
   std::uint64_t ticket = 0;
   bool moved = false;
-  for (std::uint32_t i = 0; i < most && device_applies_ && pass_queue_.try_peek(ticket); ++i) {
-    const auto& header = pass_queue_.header(ticket);
-    inline_worker_.send({header.command, header.words, header.count, pass_queue_.columns(header.words),
-                         pass_queue_.row(ticket, header.words, 0)});
-    sent_by_passes_.fetch_add(header.count, std::memory_order_relaxed);
-    pass_queue_.release(ticket);
+  for (std::uint32_t i = 0; i < most && device_applies_ && progress_queue_.try_peek(ticket); ++i) {
+    const auto& header = progress_queue_.header(ticket);
+    inline_worker_.send({header.command, header.words, header.count, progress_queue_.columns(header.words),
+                         progress_queue_.row(ticket, header.words, 0)});
+    sent_by_progress_.fetch_add(header.count, std::memory_order_relaxed);
+    progress_queue_.release(ticket);
     moved = true;
   }
   return moved;
@@ -393,7 +395,7 @@ bool Network::have_kernels_ended() {
   now_waits_for(kForKernels);
   if (device_->was_running()) return false;
   settling_.ended = true;
-  settling_.passes = device_->passes_started();
+  settling_.progress = device_->progress_started();
   return true;
 }
 
@@ -402,14 +404,14 @@ void Network::settle_again() {
   settling_ = {};
   if (!ended) return;
   settling_.ended = true;
-  settling_.passes = device_->passes_started();
+  settling_.progress = device_->progress_started();
 }
 
 bool Network::settle_device(std::uint64_t& flush_epoch) {
   if (device_ == nullptr || settling_.settled) return true;
   if (!have_kernels_ended()) return false;
   now_waits_for("the GPU to apply what has arrived");
-  if (!device_->settled_since(settling_.passes)) return false;
+  if (!device_->settled_since(settling_.progress)) return false;
   settling_.settled = true;
   flush_epoch = aggregators_->request_flush();
   return true;
@@ -562,7 +564,7 @@ bool Network::serve() {
       now_waits_for("a gather: some PE has not called it");
     } else {
       helpers_.set_flushing(true);
-      if (device_ != nullptr) device_->expect_passes();
+      if (device_ != nullptr) device_->expect_progress();
       quiet_ = {};
       settling_ = {};
       barrier_step_ = BarrierStep::kSettle;
@@ -599,7 +601,7 @@ bool Network::serve_quiet() {
   if (!quiet_.requested) {
     if (!settle_device(active_->flush_epoch)) return false;
     if (!aggregators_->flushed(active_->flush_epoch)) return false;
-    take_from_passes(kEveryPackage);
+    take_from_progress(kEveryPackage);
     inline_worker_.close_outbox();
     while (quiet_.emptied < helpers_.helpers() && helpers_.outbox_empty(quiet_.emptied)) ++quiet_.emptied;
     if (quiet_.emptied < helpers_.helpers()) return false;
@@ -635,11 +637,11 @@ bool Network::serve_barrier() {
   switch (barrier_step_) {
     case BarrierStep::kSettle:
       if (device_ != nullptr && barrier_rounds_ == 0) {
-        // A pass that begins when all PEs' kernels have ended finds all that they have sent.
+        // A progress kernel that begins when all PEs' kernels have ended finds all that they have sent.
         if (!have_kernels_ended()) return false;
         settling_.meets = true;
-        device_->expect_passes();
-        next_early_pass_ = std::chrono::steady_clock::now() + kBetweenEarlyPasses;
+        device_->expect_progress();
+        next_early_progress_ = std::chrono::steady_clock::now() + kBetweenEarlyProgress;
         active_->flush_epoch = aggregators_->request_flush();
       } else if (!settle_device(active_->flush_epoch)) {
         return false;
@@ -654,16 +656,16 @@ bool Network::serve_barrier() {
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
       if (device_ != nullptr && !settling_.meets &&
-          !device_->settled_since(settling_.passes)) {  // local frames have arrived there since
+          !device_->settled_since(settling_.progress)) {  // local frames have arrived there since
         settle_again();
         barrier_step_ = BarrierStep::kSettle;
         return true;
       }
-      if (take_from_passes(kEveryPackage)) return true;
+      if (take_from_progress(kEveryPackage)) return true;
       // Applied is read before sent: a handler's sends are counted before its own message is.
       active_->mine.values[0] = applied();
       active_->mine.values[1] =
-          published_->load(std::memory_order_acquire) + sent_by_handlers() + sent_by_passes();
+          published_->load(std::memory_order_acquire) + sent_by_handlers() + sent_by_progress();
       if (device_ != nullptr) {
         active_->mine.values[1] += device_->traffic().sent;
         active_->mine.values[2] = device_->has_called_handlers() ? 1 : 0;

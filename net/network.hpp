@@ -93,7 +93,7 @@ class Network final : public BufferSink {
   void set_device(DeviceEngine* device, bool applies) {
     device_ = device;
     device_applies_ = applies;
-    if (applies) pass_queue_ = device->pass_queue();
+    if (applies) progress_queue_ = device->progress_queue();
   }
   /// Lanes' messages so far; part of termination detection.
   void set_published(const std::atomic<std::uint64_t>* published) { published_ = published; }
@@ -135,7 +135,7 @@ class Network final : public BufferSink {
   std::uint64_t applied() const;
   std::uint64_t sent_by_handlers() const;
   /// The same, of handlers on a GPU, as far as it passed the host.
-  std::uint64_t sent_by_passes() const { return sent_by_passes_.load(std::memory_order_relaxed); }
+  std::uint64_t sent_by_progress() const { return sent_by_progress_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_shipped() const { return bytes_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t buffers_shipped() const { return buffers_shipped_.load(std::memory_order_relaxed); }
   std::uint64_t messages_local() const { return messages_local_.load(std::memory_order_relaxed); }
@@ -177,12 +177,12 @@ class Network final : public BufferSink {
     std::vector<std::uint64_t> direct_target;  // by link
   };
   enum class BarrierStep { kSettle, kFlush, kDrain, kGather };
-  /// A call's wait for the device: its kernels, then passes, then another flush.
+  /// A call's wait for the device: its kernels, then progress kernels, then another flush.
   struct Settling {
     bool ended = false;    // the kernels
     bool meets = false;    // in a barrier: others' may still run
-    bool settled = false;  // the passes
-    std::uint64_t passes = 0;
+    bool settled = false;  // the progress kernels
+    std::uint64_t progress = 0;
   };
 
   bool close_outbox(bool flushing);
@@ -198,12 +198,12 @@ class Network final : public BufferSink {
   void send_control(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
   bool answer_quiet();
   bool step_device();
-  /// Takes up to `most` packages of passes. True if there was one.
-  bool take_from_passes(std::uint32_t most);
+  /// Takes up to `most` packages of progress kernels. True if there was one.
+  bool take_from_progress(std::uint32_t most);
   /// Messages for handlers may be about, as far as this PE knows.
   bool handlers_called() const { return handlers_called_before_ > barriers_; }
   bool have_kernels_ended();
-  /// A round of the barrier begins: passes before it do not count.
+  /// A round of the barrier begins: progress kernels before it do not count.
   void settle_again();
   /// True once the device has settled and `flush_epoch` is one that was asked for since.
   bool settle_device(std::uint64_t& flush_epoch);
@@ -230,7 +230,7 @@ class Network final : public BufferSink {
   Aggregators* aggregators_ = nullptr;
   DeviceEngine* device_ = nullptr;
   bool device_applies_ = false;
-  PackageQueue pass_queue_;
+  PackageQueue progress_queue_;
   const std::atomic<std::uint64_t>* published_ = nullptr;
   Supervisor* supervisor_ = nullptr;
   Doorbell bell_;
@@ -259,7 +259,7 @@ class Network final : public BufferSink {
   bool drain_wanted_ = false;
   std::uint64_t barriers_ = 0;                // that have ended
   std::uint64_t handlers_called_before_ = 0;  // the number of a barrier: active messages were sent before it
-  std::chrono::steady_clock::time_point next_early_pass_;
+  std::chrono::steady_clock::time_point next_early_progress_;
   Settling settling_;
   std::uint32_t given_back_ = 0;  // since the aggregators were last woken
   std::atomic<bool> told_failure_{false};
@@ -282,7 +282,7 @@ class Network final : public BufferSink {
   std::atomic<std::uint64_t> messages_local_{0};
   std::atomic<std::uint64_t> messages_remote_{0};
   std::atomic<std::uint64_t> departed_{0};
-  std::atomic<std::uint64_t> sent_by_passes_{0};
+  std::atomic<std::uint64_t> sent_by_progress_{0};
   std::atomic<std::uint64_t> grown_live_{0};
   std::atomic<std::uint64_t> grown_peak_{0};
   std::atomic<const char*> doing_{""};

@@ -81,7 +81,7 @@ void Network::trace_received(const wire::FrameHeader& header, std::int64_t taken
 void Network::trace_applied(const wire::FrameHeader& header, std::int64_t taken_ns) {
   const std::int64_t now = steady_ns();
   stages_.apply.record(now - taken_ns);
-  // Host threads have left a span each; the device's passes take several frames at a time.
+  // Host threads have left a span each; the device's progress kernels take several frames at a time.
   Tracer* const tracer = settings_.tracer;
   if (tracer == nullptr || !device_applies_) return;
   tracer->add_async(TraceWhat::kApply, TracePhase::kAsyncBegin, id_of(header), taken_ns);

@@ -51,12 +51,12 @@ struct DeviceContext {
   std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
   std::uint32_t most_columns = 0;  // messages a package may hold; 0: as many as fit
   PackageQueue queue;
-  ProducerServices* services = nullptr;            // host only
-  const gpu::DeviceShare* device_share = nullptr;  // where kernels run on a GPU; in its memory
-  bool has_handlers = false;                       // host only: kernels there leave passes a place
-  std::uint32_t bins = 0;                          // host only: packages that a group there keeps open
-  std::uint32_t sharers = 1;                       // host only: PEs whose kernels run there at a time
-  Tracer* tracer = nullptr;                        // host only; null: off
+  ProducerServices* services = nullptr;    // host only
+  const gpu::PeState* pe_state = nullptr;  // where kernels run on a GPU; in its memory
+  bool has_handlers = false;               // host only: kernels there leave progress kernels a place
+  std::uint32_t bins = 0;                  // host only: packages that a group there keeps open
+  std::uint32_t sharers = 1;               // host only: PEs whose kernels run there at a time
+  Tracer* tracer = nullptr;                // host only; null: off
 };
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).

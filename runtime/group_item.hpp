@@ -20,14 +20,14 @@ template <std::uint32_t PoolWords>
 class BasicGroupItem {
  public:
   ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context, std::uint32_t pool_words = PoolWords)
-      : lane_{&lane}, sink_{gpu::copy_share(lane, context.device_share)}, outbox_{gpu::salt_of(lane)} {
-    Outbox::begin(lane, *share(), pool_words);
+      : lane_{&lane}, sink_{gpu::copy_pe_state(lane, context.pe_state)}, outbox_{gpu::salt_of(lane)} {
+    Outbox::begin(lane, *pe_state(), pool_words);
   }
   BasicGroupItem(const BasicGroupItem&) = delete;
   BasicGroupItem& operator=(const BasicGroupItem&) = delete;
 
-  ESKER_HD std::uint32_t pe() const { return share()->pe; }
-  ESKER_HD std::uint32_t n_pes() const { return share()->n_pes; }
+  ESKER_HD std::uint32_t pe() const { return pe_state()->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return pe_state()->n_pes; }
 
   ESKER_HD std::uint64_t global_id() const { return lane_->global_id(); }
   ESKER_HD std::uint64_t group_id() const { return lane_->group_id(); }
@@ -39,9 +39,9 @@ class BasicGroupItem {
   ESKER_HD auto group() { return lane_->group(); }
 
   // For shmem.hpp and WorkItem.
-  ESKER_HD const HeapView& heap() const { return share()->heap; }
+  ESKER_HD const HeapView& heap() const { return pe_state()->heap; }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
-  ESKER_HD static const gpu::DeviceShare* share() { return &gpu::share_here(); }
+  ESKER_HD static const gpu::PeState* pe_state() { return &gpu::pe_state_here(); }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
     // A crew that has just sent a package sends on some of what handlers have sent meanwhile.

@@ -439,8 +439,8 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     Statistics s;
     const DeviceTraffic on_device = device_ ? device_->traffic() : DeviceTraffic{};
     s.messages_by_handlers = network_->sent_by_handlers() + on_device.by_handlers;
-    s.messages_published = device_ ? aggregators_->messages() + network_->sent_by_passes() + on_device.sent -
-                                         on_device.by_handlers
+    s.messages_published = device_ ? aggregators_->messages() + network_->sent_by_progress() +
+                                         on_device.sent - on_device.by_handlers
                                    : published_.load(std::memory_order_relaxed);
     s.messages_local = network_->messages_local() + on_device.local;
     s.messages_remote = network_->messages_remote() + on_device.sent - on_device.local;
@@ -540,7 +540,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
 
   void make_context() {
     context_.queue = device_ ? device_->host_queue() : queue_memory_.queue();
-    if (device_) context_.device_share = device_->share();
+    if (device_) context_.pe_state = device_->pe_state();
     context_.pe = pe_;
     context_.n_pes = destinations();
     context_.services = this;

@@ -61,10 +61,10 @@ inline constexpr bool kSendsNothing = [] {
 #if defined(ESKER_DEVICE_COMPILER)
 namespace detail {
 /// A user's kernel that may send, as the device runs it. One that takes a WorkItem asks nothing of its group:
-/// then the launch has as many groups as the device holds and an eighth less, which leaves passes a place,
-/// over the PEs that share it, each runs lanes of many of the user's groups, and packages fill across them.
-/// Of one that takes a GroupItem a processor holds fewer groups where there are handlers, or other PEs, for
-/// the same reason.
+/// then the launch has as many groups as the device holds and an eighth less, which leaves progress kernels a
+/// place, over the PEs that share it, each runs lanes of many of the user's groups, and packages fill across
+/// them. Of one that takes a GroupItem a processor holds fewer groups where there are handlers, or other PEs,
+/// for the same reason.
 template <class Kernel>
 struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
@@ -91,7 +91,7 @@ struct DeviceKernel {
   }
 
   /// Starts it: "", or what went wrong. Where there are handlers it first calls leave_place(bytes): the
-  /// scratchpad that a group of a pass finds beside it, or 0 (DeviceEngine::leave_place).
+  /// scratchpad that a group of a progress kernel finds beside it, or 0 (DeviceEngine::leave_place).
   template <class LeavePlace>
   static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
                            void* stream, const LeavePlace& leave_place) {
@@ -103,16 +103,17 @@ struct DeviceKernel {
         const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes, scratch_bytes);
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
-        const std::uint64_t share = (held - held / gpu::kLeftToPasses) / context.sharers;
+        const std::uint64_t share = (held - held / gpu::kReservedPart) / context.sharers;
         run.lanes = std::min(std::max(share, std::uint64_t{1}), needed) * kGroupLanes;
         place_bytes = gpu::declared_scratch<DeviceKernel>() + gpu::kScratchAside + scratch_bytes;
       }
     } else if ((context.has_handlers || context.sharers > 1) && shape.group_lanes <= 1024) {
-      constexpr std::uint32_t kOfPass = sizeof(gpu::PassLists) + gpu::kLeastPassPool;
-      if (!gpu::try_leave_room<DeviceKernel, gpu::Pass<gpu::NoHandler>>(shape, kOfPass, context.sharers,
-                                                                        scratch_bytes)) {
+      constexpr std::uint32_t kOfProgress = sizeof(gpu::ProgressLists) + gpu::kLeastProgressPool;
+      if (!gpu::try_leave_room<DeviceKernel, gpu::ProgressKernel<gpu::NoHandler>>(
+              shape, kOfProgress, context.sharers, scratch_bytes)) {
         return "groups of " + std::to_string(shape.group_lanes) +
-               " lanes fill the GPU's processors, and passes, which call handlers and serve other PEs, "
+               " lanes fill the GPU's processors, and progress kernels, which call handlers and serve other "
+               "PEs, "
                "find no place beside them: launch smaller groups, or fewer lanes at a time";
       }
     }
@@ -239,7 +240,7 @@ class Runtime {
   /// this call returns here. Error{kHandler} if the PEs register different names or types.
   ///
   /// While it runs it owns the 4096 bytes, aligned to as many, that its target lies in. A class may say more:
-  /// - `static constexpr std::uint64_t kGranuleBytes`, a power of two from 8 to 4096: it owns no more than
+  /// - `static constexpr std::uint64_t kOwnershipBytes`, a power of two from 8 to 4096: it owns no more than
   ///   that, so that on a GPU more of its calls run side by side. 0: it owns nothing, and calls for one
   ///   target may run side by side; it reads and changes what others change by atomics alone.
   /// - `bool is_needless(const Target&, const Arguments&) const`: the call would change nothing and send
@@ -255,9 +256,9 @@ class Runtime {
     static_assert(
         !requires { &Function::is_needless; } || detail::SaysWhatIsNeedless<Function, Target, Arguments>,
         "a handler's is_needless takes (const Target&, const Arguments&), is const and returns bool");
-    constexpr std::uint64_t kOwned = detail::kGranuleOf<Function>;
-    static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kGranuleBytes,
-                  "a handler owns its target: its kGranuleBytes is no less than the target's size");
+    constexpr std::uint64_t kOwned = detail::kOwnershipOf<Function>;
+    static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kOwnershipBytes,
+                  "a handler owns its target: its kOwnershipBytes is no less than the target's size");
     const gpu::HandlerOnDevice* device = nullptr;
 #if defined(ESKER_DEVICE_COMPILER)
     const gpu::HandlerOnDevice code = gpu::handler_code<Self, Target, Arguments>(function);

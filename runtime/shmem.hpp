@@ -85,14 +85,14 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 [[noreturn, gnu::cold]] void no_handler(Caller caller);
 
 #if defined(ESKER_ON_GPU)
-ESKER_NOINLINE ESKER_HD inline void tell_bad_call(const gpu::DeviceShare& share, gpu::Trouble trouble,
-                                                  Caller caller, const char* call, std::uint64_t offset,
-                                                  std::uint64_t bytes, std::uint32_t alignment,
-                                                  std::uint32_t pe) {
-  gpu::HostWords::Report report{trouble, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
-                                bytes,   {}, alignment};
+ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,
+                                                    Caller caller, const char* call, std::uint64_t offset,
+                                                    std::uint64_t bytes, std::uint32_t alignment,
+                                                    std::uint32_t pe) {
+  gpu::HostWords::Report report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
+                                bytes, {}, alignment};
   for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
-  gpu::tell(share, report);
+  gpu::tell(pe_state, report);
 }
 #endif
 
@@ -116,11 +116,11 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
       bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe, context.n_pes());
 #endif
 #if defined(ESKER_ON_GPU)
-    tell_bad_call(*context.share(),
-                  pe >= context.n_pes()            ? gpu::Trouble::kBadPe
-                  : is_outside(end, offset, bytes) ? gpu::Trouble::kBadTarget
-                                                   : gpu::Trouble::kMisaligned,
-                  context.caller(), call, offset, bytes, alignment, pe);
+    report_bad_call(*context.pe_state(),
+                    pe >= context.n_pes()            ? gpu::Fault::kBadPe
+                    : is_outside(end, offset, bytes) ? gpu::Fault::kBadTarget
+                                                     : gpu::Fault::kMisaligned,
+                    context.caller(), call, offset, bytes, alignment, pe);
     return kNoAddress;
 #else
     bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe, context.n_pes());
@@ -138,7 +138,7 @@ ESKER_HD bool is_registered(const Context& context, std::uint16_t handler) {
   if (!simulated::here.is_lane) no_handler(context.caller());
 #endif
 #if defined(ESKER_ON_GPU)
-  tell_bad_call(*context.share(), gpu::Trouble::kNoHandler, context.caller(), "shmem_am", 0, 0, 1, 0);
+  report_bad_call(*context.pe_state(), gpu::Fault::kNoHandler, context.caller(), "shmem_am", 0, 0, 1, 0);
   return false;
 #else
   no_handler(context.caller());
@@ -273,8 +273,8 @@ ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> va
                      std::forward<Election>(election)...);
 }
 
-/// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the granule
-/// that `target` lies in, of 4096 bytes unless the handler says less, or that it owns nothing.
+/// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the ownership
+/// block that `target` lies in, of 4096 bytes unless the handler says less, or that it owns nothing.
 template <detail::CheckedSender Context, class Target, class Arguments, class... Election>
 ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
                        std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {

@@ -16,7 +16,8 @@ constexpr int kHangStatus = 1;
 std::uint64_t Runtime::Impl::activity() const {
   std::uint64_t sum = published_.load(std::memory_order_relaxed) + calls_.load(std::memory_order_relaxed) +
                       workers_->chunks_done() + aggregators_->messages() + network_->applied() +
-                      network_->sent_by_handlers() + network_->sent_by_passes() + network_->buffers_shipped();
+                      network_->sent_by_handlers() + network_->sent_by_progress() +
+                      network_->buffers_shipped();
   for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
     sum += network_->peer(pe).buffers_received.load(std::memory_order_relaxed);
   }
@@ -150,10 +151,10 @@ StageSnapshot Runtime::Impl::snapshot() const {
   }
   s.network_thread = network_->was_waiting_for();
   s.handler = network_->was_in_handler();
-  s.published = device_ ? aggregators_->messages() + network_->sent_by_passes()
+  s.published = device_ ? aggregators_->messages() + network_->sent_by_progress()
                         : published_.load(std::memory_order_relaxed);
   s.sent_by_handlers = network_->sent_by_handlers();
-  s.aggregated = aggregators_->messages() + network_->sent_by_passes();
+  s.aggregated = aggregators_->messages() + network_->sent_by_progress();
   s.routed = network_->messages_local() + network_->messages_remote();
   s.applied = network_->applied();
   s.slots = context_.queue.slots();

@@ -24,7 +24,7 @@ class WorkItem : public Lane {
   ESKER_HD std::uint32_t n_pes() const { return item_->n_pes(); }
   ESKER_HD const HeapView& heap() const { return item_->heap(); }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
-  ESKER_HD const gpu::DeviceShare* share() const { return item_->share(); }
+  ESKER_HD const gpu::PeState* pe_state() const { return item_->pe_state(); }
   template <std::uint32_t Words, class... Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&&... election) const {
     item_->post(command, words, std::forward<Election>(election)...);

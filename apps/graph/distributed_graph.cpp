@@ -37,7 +37,7 @@ struct CountDegrees {
 
 /// Runs at the owner of the vertex, whose cursor it is; no other vertex has that place.
 struct StoreEdge {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   esker::SymmetricArray<Edge> edges;
   ESKER_HD void operator()(esker::HandlerContext& /*context*/, std::uint64_t& cursor,
                            const Edge& edge) const {

@@ -23,7 +23,7 @@ struct CountArrivals {
 
 /// Runs at the owner of the vertex; the argument is the edge's index at the sender.
 struct TakeSlot {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   esker::SymmetricArray<Place> of_edge;
   ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& cursor,
                            const std::uint64_t& edge) const {

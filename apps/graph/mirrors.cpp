@@ -29,7 +29,7 @@ struct PutToEach {
 
 /// Runs at the owner of the vertex, whose cursor it is; no other vertex has that place.
 struct StoreMirror {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   esker::SymmetricArray<std::uint32_t> mirror_of;
   ESKER_HD void operator()(esker::HandlerContext& /*context*/, std::uint64_t& cursor,
                            const std::uint64_t& mirror) const {

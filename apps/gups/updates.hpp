@@ -25,7 +25,7 @@ struct Fold {
 };
 
 struct FoldIn {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(std::uint64_t);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   ESKER_HD void operator()(esker::HandlerContext& /*context*/, std::uint64_t& word, const Fold& fold) const {
     word += fold.value;
   }

@@ -39,7 +39,7 @@ struct Answer {
 
 /// The entry's owner sends it there.
 struct SendBack {
-  static constexpr std::uint64_t kGranuleBytes = 0;  // it reads what nobody changes
+  static constexpr std::uint64_t kOwnershipBytes = 0;  // it reads what nobody changes
   esker::SymmetricArray<std::uint64_t> gathered;
   ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& word, const Answer& answer) const {
     const std::uint32_t pes = context.n_pes();

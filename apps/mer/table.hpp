@@ -1,8 +1,9 @@
 // The distributed table of k-mers, and the handler that counts one.
 //
-// Invariant. A bucket is one granule of the heap, so that whoever handles a message for one of its slots has
-// the whole bucket to itself. A slot is free while its count is 0. A k-mer stands in the first free slot
-// that was found from its home on, around the bucket's end, and never moves: a search ends at a free slot.
+// Invariant. A bucket is one ownership block of the heap, so that whoever handles a message for one of its
+// slots has the whole bucket to itself. A slot is free while its count is 0. A k-mer stands in the first free
+// slot that was found from its home on, around the bucket's end, and never moves: a search ends at a free
+// slot.
 #pragma once
 
 #include <cstddef>
@@ -75,10 +76,10 @@ struct Threshold {
 /// A PE's part, as kernels take it. Trivially copyable.
 template <class Word>
 struct Table {
-  static constexpr std::uint64_t kBucketBytes = esker::HandlerContext::kGranuleBytes;
+  static constexpr std::uint64_t kBucketBytes = esker::HandlerContext::kOwnershipBytes;
   static constexpr std::uint32_t kSlots = kBucketBytes / sizeof(Slot<Word>);
 
-  std::byte* first;  // bucket, at a granule's start
+  std::byte* first;  // bucket, at an ownership block's start
   std::uint64_t buckets;
   Places<Word> places;
 

@@ -56,7 +56,7 @@ struct Vertex {
 using Taken = graph::EdgePieces<double>;
 
 /// The lists as lanes and handlers see them. A list's length is an atomic word, so that handlers on several
-/// granules append at once; each vertex is in a list once.
+/// ownership blocks append at once; each vertex is in a list once.
 struct Lists {
   enum Name : std::uint64_t { kFallen, kTaken, kHeld, kHeldNext, kLists };
   esker::SymmetricArray<Vertex> vertices;

@@ -43,7 +43,7 @@ struct Options : harness::Options {
 
 /// At the other end of an edge, by active message: the least distance stays.
 struct Lower {
-  static constexpr std::uint64_t kGranuleBytes = 0;  // Lists::lower() is all atomics
+  static constexpr std::uint64_t kOwnershipBytes = 0;  // Lists::lower() is all atomics
   sssp::Lists lists;
   ESKER_HD bool is_needless(const Vertex& vertex, const double& candidate) const {
     return !(candidate < vertex.distance_now());

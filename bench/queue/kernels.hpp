@@ -114,12 +114,12 @@ struct SendFineGrain : Sending<Words> {
 template <std::uint32_t Words>
 struct SendThroughOutbox : Sending<Words> {
   static constexpr std::uint32_t kMostGroupLanes = kOutboxGroupLanes;
-  const gpu::DeviceShare* share;
+  const gpu::PeState* share;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
     using Outbox = gpu::GroupOutbox<4096>;
-    Outbox::begin(lane, gpu::copy_share(lane, share));
+    Outbox::begin(lane, gpu::copy_pe_state(lane, share));
     Outbox outbox(gpu::salt_of(lane));
     const Command command = Command::from_word(this->production.command);
     const std::uint64_t mine = this->production.messages_of(lane.global_id());
@@ -138,7 +138,7 @@ namespace detail {
 
 template <std::uint32_t Words, class Use>
 void with_kernel_of_width(const Producing& how, const Production& production, const PackageQueue& queue,
-                          const gpu::DeviceShare* share, Use use) {
+                          const gpu::PeState* share, Use use) {
   const Sending<Words> sending{production, {queue}};
   switch (how.election) {
     case Election::kOutbox:
@@ -166,7 +166,7 @@ void with_kernel_of_width(const Producing& how, const Production& production, co
 /// outboxes.
 template <class Use>
 void with_kernel(const Producing& how, const Production& production, const PackageQueue& queue,
-                 const gpu::DeviceShare* share, Use use) {
+                 const gpu::PeState* share, Use use) {
   switch (how.words) {
     case 1:
       return detail::with_kernel_of_width<1>(how, production, queue, share, use);

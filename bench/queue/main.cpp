@@ -29,7 +29,7 @@ struct Contender {
   std::string queue;
   std::uint32_t bytes, lanes;
   std::uint64_t slots;
-  Crew crew;
+  ActiveLanes active;
   Run run;
 };
 
@@ -60,13 +60,13 @@ class Bench {
 
   /// One line of a figure: verifies a warm-up run now and is measured later. `queue` outlives it.
   template <class Line>
-  Contender contender(const std::string& name, Line& queue, Crew crew, std::uint32_t bytes) {
-    verify(name, queue, crew, bytes);
-    return {name, bytes, queue.lanes(), queue.slots(), crew, [&queue, crew](std::uint64_t messages) {
-              std::vector<Adder> adders(crew.consumers);
-              const std::uint64_t whole = whole_shares(messages, crew, queue.lanes());
+  Contender contender(const std::string& name, Line& queue, ActiveLanes active, std::uint32_t bytes) {
+    verify(name, queue, active, bytes);
+    return {name, bytes, queue.lanes(), queue.slots(), active, [&queue, active](std::uint64_t messages) {
+              std::vector<Adder> adders(active.consumers);
+              const std::uint64_t whole = whole_shares(messages, active, queue.lanes());
               const double seconds =
-                  move_messages(queue, crew, whole, [&](auto c) -> Adder& { return adders[c]; });
+                  move_messages(queue, active, whole, [&](auto c) -> Adder& { return adders[c]; });
               for (const Adder& adder : adders) read_words.fetch_add_relaxed(adder.sum());
               return seconds * static_cast<double>(messages) / static_cast<double>(whole);
             }};
@@ -91,7 +91,7 @@ class Bench {
     std::vector<Contender> contenders;
     for (const std::uint32_t lanes : {1u, 4u, 16u, 64u, 128u, 256u, 512u, 1024u}) {
       queues.emplace_back(kGroupSweepBytes / 8, lanes);
-      contenders.push_back(contender("package", queues.back(), crew(), kGroupSweepBytes));
+      contenders.push_back(contender("package", queues.back(), active(), kGroupSweepBytes));
     }
     compare("5-3", contenders);
   }
@@ -103,8 +103,8 @@ class Bench {
     MpmcLine<Words> mpmc;
     PackageLine package(Words, kGroupLanes);
     const auto rates =
-        compare("5-5", {contender("spsc", spsc, {1, 1}, kBytes), contender("mpmc", mpmc, crew(), kBytes),
-                        contender("package", package, crew(), kBytes)});
+        compare("5-5", {contender("spsc", spsc, {1, 1}, kBytes), contender("mpmc", mpmc, active(), kBytes),
+                        contender("package", package, active(), kBytes)});
     if (kBytes == 8) ratio_ = rates[2] / rates[1];
   }
 
@@ -131,20 +131,20 @@ class Bench {
   }
 
  private:
-  Crew crew() const { return {options_.producers, options_.consumers}; }
+  ActiveLanes active() const { return {options_.producers, options_.consumers}; }
 
   void record(const std::string& figure, const Contender& c, const Rate& rate) {
     const double gigabytes = rate.median * c.bytes / 1e9;
     fmt::print(out_, "{:<8} {:>6} {:>6} {:>6} {:>5} {:>13.2f} {:>25} {:>9.3f}\n", c.queue, c.bytes, c.lanes,
-               c.slots, fmt::format("{}/{}", c.crew.producers, c.crew.consumers), rate.median / 1e6,
+               c.slots, fmt::format("{}/{}", c.active.producers, c.active.consumers), rate.median / 1e6,
                fmt::format("{:.2f}..{:.2f}", rate.lowest / 1e6, rate.highest / 1e6), gigabytes);
     report_["results"].push_back({{"figure", figure},
                                   {"queue", c.queue},
                                   {"message_bytes", c.bytes},
                                   {"lanes", c.lanes},
                                   {"slots", c.slots},
-                                  {"producers", c.crew.producers},
-                                  {"consumers", c.crew.consumers},
+                                  {"producers", c.active.producers},
+                                  {"consumers", c.active.consumers},
                                   {"messages_per_s", rate.median},
                                   {"messages_per_s_lowest", rate.lowest},
                                   {"messages_per_s_highest", rate.highest},
@@ -152,10 +152,10 @@ class Bench {
   }
 
   template <class Line>
-  void verify(const std::string& queue, Line& line, Crew crew, std::uint32_t bytes) {
-    const std::uint64_t messages = whole_shares(kVerifiedMessages, crew, line.lanes());
+  void verify(const std::string& queue, Line& line, ActiveLanes active, std::uint32_t bytes) {
+    const std::uint64_t messages = whole_shares(kVerifiedMessages, active, line.lanes());
     Verifier verifier(messages);
-    move_messages(line, crew, messages, [&](auto) -> Verifier& { return verifier; });
+    move_messages(line, active, messages, [&](auto) -> Verifier& { return verifier; });
     if (!verifier.each_arrived_once()) {
       throw std::runtime_error(fmt::format(
           "{} queue, {} bytes, {} lanes: a message was lost, doubled or torn", queue, bytes, line.lanes()));

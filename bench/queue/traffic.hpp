@@ -49,34 +49,34 @@ class Verifier {
   SystemAtomic<std::uint32_t> torn_;
 };
 
-struct Crew {
+struct ActiveLanes {
   std::uint32_t producers, consumers;
 };
 
 /// Rounds `messages` up so that each producer and each consumer has the same number of whole groups.
-inline std::uint64_t whole_shares(std::uint64_t messages, Crew crew, std::uint32_t lanes) {
-  const std::uint64_t unit = std::uint64_t{lanes} * crew.producers * crew.consumers;
+inline std::uint64_t whole_shares(std::uint64_t messages, ActiveLanes active, std::uint32_t lanes) {
+  const std::uint64_t unit = std::uint64_t{lanes} * active.producers * active.consumers;
   return (messages + unit - 1) / unit * unit;
 }
 
 /// Moves `messages`, a whole_shares(), and returns the seconds from the common start to the last arrival.
 /// Receiver c uses reader(c).
 template <class Line, class ReaderOf>
-double move_messages(Line& line, Crew crew, std::uint64_t messages, ReaderOf reader) {
+double move_messages(Line& line, ActiveLanes active, std::uint64_t messages, ReaderOf reader) {
   const std::uint64_t groups = messages / line.lanes();
-  std::latch start(crew.producers + crew.consumers + 1);
+  std::latch start(active.producers + active.consumers + 1);
   std::vector<std::jthread> threads;
-  for (std::uint32_t p = 0; p < crew.producers; ++p) {
+  for (std::uint32_t p = 0; p < active.producers; ++p) {
     threads.emplace_back([&, p] {
-      const std::uint64_t share = groups / crew.producers;
+      const std::uint64_t share = groups / active.producers;
       start.arrive_and_wait();
       for (std::uint64_t g = p * share; g < (p + 1) * share; ++g) line.send(g * line.lanes());
     });
   }
-  for (std::uint32_t c = 0; c < crew.consumers; ++c) {
+  for (std::uint32_t c = 0; c < active.consumers; ++c) {
     threads.emplace_back([&, c] {
       // A share each, not a common count of arrivals: that would be one more word to fight for.
-      const std::uint64_t share = groups / crew.consumers;
+      const std::uint64_t share = groups / active.consumers;
       auto& read = reader(c);
       start.arrive_and_wait();
       for (std::uint64_t g = 0; g < share; ++g) line.receive(read);

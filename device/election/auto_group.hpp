@@ -78,20 +78,20 @@ class BasicAutoGroup {
   ESKER_HD void send(GroupLane& lane, S& sink, std::uint32_t command, const std::uint64_t (&words)[Words]) {
     static_assert(Sink<S>);
     static_assert(Words <= Gate::kMaxWords && Words <= StageWords);
-    auto crew = lane.coalesced();
-    const Position mine = crew.position_among(true);
+    auto active = lane.coalesced();
+    const Position mine = active.position_among(true);
     const bool leads = mine.index + 1 == mine.total;
     for (std::uint32_t sent = 0; sent < mine.total;) {
       Claim claim{};
       bool completed_other = false;  // this claim closed the generation before, which was written
       if (leads) claim = take(lane, sink, command, Words, mine.total - sent, completed_other);
-      claim = Claim::unpack(crew.broadcast(claim.pack(), mine.last));
+      claim = Claim::unpack(active.broadcast(claim.pack(), mine.last));
       Stage& stage = shared_.stages[claim.stage];
       if (mine.index >= sent && mine.index - sent < claim.columns) {
         const std::uint32_t column = claim.first + mine.index - sent;
         for (std::uint32_t r = 0; r < Words; ++r) stage.words[r * (StageWords / Words) + column] = words[r];
       }
-      crew.sync();
+      active.sync();
       std::uint32_t duties = 0;  // a bit a stage
       if (leads) {
         const std::uint32_t filled = claim.first + claim.columns;
@@ -99,10 +99,10 @@ class BasicAutoGroup {
         const bool completed = settle(stage, claim.columns + (claim.fills ? kClosed - filled : 0));
         duties = (completed_other ? 1u << (1 - claim.stage) : 0u) | (completed ? 1u << claim.stage : 0u);
       }
-      duties = crew.broadcast(duties, mine.last);
+      duties = active.broadcast(duties, mine.last);
       // Both if others filled the generation that this crew opened before it had written its columns.
-      if ((duties >> (1 - claim.stage) & 1) != 0) do_duty(lane, crew, mine, sink, 1 - claim.stage);
-      if ((duties >> claim.stage & 1) != 0) do_duty(lane, crew, mine, sink, claim.stage);
+      if ((duties >> (1 - claim.stage) & 1) != 0) do_duty(lane, active, mine, sink, 1 - claim.stage);
+      if ((duties >> claim.stage & 1) != 0) do_duty(lane, active, mine, sink, claim.stage);
       sent += claim.columns;
     }
   }
@@ -110,8 +110,8 @@ class BasicAutoGroup {
   /// The lane sends no more. The last lane of the group to say so sends what is left.
   template <class S>
   ESKER_HD void finish(GroupLane& lane, S& sink) {
-    auto crew = lane.coalesced();
-    const Position mine = crew.position_among(true);
+    auto active = lane.coalesced();
+    const Position mine = active.position_among(true);
     std::uint32_t duty = kNone;
     if (mine.index + 1 == mine.total) {
       const std::uint32_t left = shared_.leavers.fetch_add_acq_rel(mine.total) + mine.total;  // [left]
@@ -122,8 +122,8 @@ class BasicAutoGroup {
         if (settle(stage, kClosed - last.claimed)) duty = last.generation % 2;
       }
     }
-    duty = crew.broadcast(duty, mine.last);
-    if (duty != kNone) do_duty(lane, crew, mine, sink, duty);
+    duty = active.broadcast(duty, mine.last);
+    if (duty != kNone) do_duty(lane, active, mine, sink, duty);
   }
 
  private:
@@ -206,8 +206,9 @@ class BasicAutoGroup {
     return stage.balance.fetch_add_acq_rel(amount) + amount == kClosed;  // [written]
   }
 
-  template <class Crew, class S>
-  ESKER_HD void do_duty(GroupLane& lane, Crew& crew, const Position& mine, S& sink, std::uint32_t duty) {
+  template <class ActiveLanes, class S>
+  ESKER_HD void do_duty(GroupLane& lane, ActiveLanes& active, const Position& mine, S& sink,
+                        std::uint32_t duty) {
     const bool leads = mine.index + 1 == mine.total;
     Stage& stage = shared_.stages[duty];
     std::uint64_t ticket = 0;
@@ -215,15 +216,15 @@ class BasicAutoGroup {
       ticket = sink.reserve(1);
       while (!sink.was_empty(ticket)) sink.pause(lane);
     }
-    ticket = crew.broadcast(ticket, mine.last);
-    crew.sync();  // what the leader acquired, the crew may use
+    ticket = active.broadcast(ticket, mine.last);
+    active.sync();  // what the leader acquired, the crew may use
     const std::uint32_t width = stage.width, count = stage.count, stride = StageWords / width;
     for (std::uint32_t r = 0; r < width; ++r) {
       std::uint64_t* row = sink.row(ticket, width, r);
       for (std::uint32_t c = mine.index; c < count; c += mine.total) row[c] = stage.words[r * stride + c];
     }
     const std::uint32_t command = stage.command;
-    crew.sync();
+    active.sync();
     if (leads) {
       sink.publish(ticket, command, width, count);
       stage.balance.store_relaxed(0);

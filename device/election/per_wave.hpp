@@ -22,8 +22,8 @@ struct PerWave {
 struct PerConvergedWave {
   template <std::uint32_t Words, class S>
   ESKER_HD void send(GroupLane& lane, S& sink, std::uint32_t command, const std::uint64_t (&words)[Words]) {
-    auto crew = lane.coalesced();
-    detail::send_together(lane, crew, sink, command, words, true);
+    auto active = lane.coalesced();
+    detail::send_together(lane, active, sink, command, words, true);
   }
 };
 

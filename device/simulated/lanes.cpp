@@ -310,19 +310,19 @@ class Lanes {
       const std::uint32_t lane = converging_[i];
       if (lanes_[lane].wait != Wait::kConverge) continue;  // in a crew already
       const bool splits = random() % 8 == 0;
-      std::uint32_t crew = 0;
+      std::uint32_t active = 0;
       for (std::size_t j = i; j < converging_.size(); ++j) {
         const std::uint32_t other = converging_[j];
         if (other / kWaveLanes != lane / kWaveLanes) break;
         if (lanes_[other].wait != Wait::kConverge || lanes_[other].place != lanes_[lane].place) continue;
         if (splits && j > i && random() % 2 == 0) continue;
-        crew |= bit(other);
+        active |= bit(other);
         lanes_[other].wait = Wait::kNone;
         ready_.push_back(other);
       }
-      for (std::uint32_t left = crew; left != 0; left &= left - 1) {
+      for (std::uint32_t left = active; left != 0; left &= left - 1) {
         lanes_[lane / kWaveLanes * kWaveLanes + static_cast<std::uint32_t>(std::countr_zero(left))].word =
-            crew;
+            active;
       }
     }
     converging_.clear();

@@ -1,4 +1,4 @@
-// One PE's GPU: its memory, frames of the network, passes.
+// One PE's GPU: its memory, frames of the network, progress kernels.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -9,8 +9,8 @@
 #include <esker/device/gpu/api.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/links.hpp>
-#include <esker/net/gpu/pass.hpp>
-#include <esker/net/gpu/share.hpp>
+#include <esker/net/gpu/pe_state.hpp>
+#include <esker/net/gpu/progress_kernel.hpp>
 #include <esker/queue/waiting.hpp>
 #include <mutex>
 #include <optional>
@@ -21,7 +21,7 @@ namespace esker {
 namespace gpu {
 namespace {
 
-constexpr std::uint32_t kPassSlots = 256;      // the owner empties them at every step
+constexpr std::uint32_t kProgressSlots = 256;  // the owner empties them at every step
 constexpr std::uint32_t kChunkMessages = 256;  // as few as serve many waves
 constexpr std::uint64_t kPinnedHeapBytes = std::uint64_t{1}
                                            << 30;  // page-locked all at once: a second a few GiB
@@ -41,9 +41,9 @@ struct QueueMemory {
 };
 
 /// Ordering.
-///   [handler]  what add_handler() stores     happens before  passes are chosen and started for that handler
-///   [links]    what link() says of links     happens before  the owner asks for them
-/// What lanes share is copied in the order of the streams on which it is read (publish_share()).
+///   [handler]  what add_handler() stores     happens before  progress kernels are chosen and started for
+///   that handler [links]    what link() says of links     happens before  the owner asks for them
+/// What lanes share is copied in the order of the streams on which it is read (publish_pe_state()).
 class Engine final : public DeviceEngine {
  public:
   explicit Engine(const DeviceSettings& settings)
@@ -55,19 +55,19 @@ class Engine final : public DeviceEngine {
     name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
     processors_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
     if (settings.pes_on_host > devices) place_bytes_ = 0;  // others' kernels leave what all do
-    load_plain_pass();
+    load_plain_progress_kernel();
     int least = 0;
     int greatest = 0;
     require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
-    for (Stream* stream : {&user_stream_, &copy_stream_, &pass_stream_}) {
-      const int priority = stream == &pass_stream_ ? greatest : least;
+    for (Stream* stream : {&user_stream_, &copy_stream_, &progress_stream_}) {
+      const int priority = stream == &progress_stream_ ? greatest : least;
       require(ESKER_GPU(StreamCreateWithPriority)(stream, ESKER_GPU(StreamNonBlocking), priority),
               "making a stream");
     }
     make_heap(devices);
     make_queues();
-    make_share();
-    starter_ = std::jthread([this](const std::stop_token& stopping) { start_passes(stopping); });
+    make_pe_state();
+    starter_ = std::jthread([this](const std::stop_token& stopping) { run_starter(stopping); });
   }
 
   ~Engine() override {
@@ -76,7 +76,7 @@ class Engine final : public DeviceEngine {
     starter_.join();
     (void)ESKER_GPU(SetDevice)(device_);
     (void)ESKER_GPU(DeviceSynchronize)();
-    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_})
+    for (const Stream stream : {user_stream_, copy_stream_, progress_stream_})
       (void)ESKER_GPU(StreamDestroy)(stream);
     if (links_.is_exposed()) device_heap_.keep();
   }
@@ -97,18 +97,18 @@ class Engine final : public DeviceEngine {
     copy(heap_base_ + offset, from, bytes, "writing the heap");
   }
   void set_heap_end(std::uint64_t bytes) override {
-    share_.heap = {heap_base_, bytes};
+    pe_state_.heap = {heap_base_, bytes};
     heap_end_.store(bytes, std::memory_order_relaxed);
     use_device();
-    require(ESKER_GPU(MemcpyAsync)(trouble_taken_.as<std::byte>() + 3 * kLineBytes, &bytes, sizeof bytes,
+    require(ESKER_GPU(MemcpyAsync)(fault_taken_.as<std::byte>() + 3 * kLineBytes, &bytes, sizeof bytes,
                                    ESKER_GPU(MemcpyDefault), user_stream_),
             "copying the heap's end");
-    publish_share();
+    publish_pe_state();
   }
 
-  PackageQueue host_queue() const override { return share_.host_queue; }
-  PackageQueue pass_queue() const override { return share_.pass_queue; }
-  const DeviceShare* share() const override { return share_memory_.as<DeviceShare>(); }
+  PackageQueue host_queue() const override { return pe_state_.host_queue; }
+  PackageQueue progress_queue() const override { return pe_state_.progress_queue; }
+  const PeState* pe_state() const override { return pe_state_memory_.as<PeState>(); }
 
   InboxOffer offer() override {
     use_device();
@@ -120,9 +120,9 @@ class Engine final : public DeviceEngine {
   }
   std::uint32_t link(const std::vector<std::uint64_t>& opened) override {
     use_device();
-    const std::uint32_t peers = links_.link(opened, share_);
+    const std::uint32_t peers = links_.link(opened, pe_state_);
     peers_.store(peers, std::memory_order_release);  // [links]
-    publish_share();
+    publish_pe_state();
     return peers;
   }
   std::string why_not_linked() const override { return links_.why_not_linked(); }
@@ -147,18 +147,18 @@ class Engine final : public DeviceEngine {
           DeviceMemory(kHandlerShards * HandlerQueue::storage_bytes(kHandlerSlots, kHandlerSlotBytes),
                        "what handlers send");
       handler_shards_ = DeviceMemory(kHandlerShards * sizeof(HandlerShard), "counters");
-      granule_locks_ = DeviceMemory(kGranuleLocks * sizeof(std::uint32_t), "locks of granules");
-      share_.granule_locks = granule_locks_.as<DeviceAtomic<std::uint32_t>>();
-      share_.handler_shards = handler_shards_.as<HandlerShard>();
-      share_.handler_slots = handler_slots_.as<std::byte>();
-      publish_share();
+      ownership_locks_ = DeviceMemory(kOwnershipLocks * sizeof(std::uint32_t), "locks of ownership blocks");
+      pe_state_.ownership_locks = ownership_locks_.as<DeviceAtomic<std::uint32_t>>();
+      pe_state_.handler_shards = handler_shards_.as<HandlerShard>();
+      pe_state_.handler_slots = handler_slots_.as<std::byte>();
+      publish_pe_state();
     }
     const std::size_t known = handlers_known_.load(std::memory_order_relaxed);
     handlers_[known] = {*entry.device, index, entry.device->load()};
     handlers_known_.store(known + 1, std::memory_order_release);  // [handler]
   }
 
-  std::uint32_t bins() const override { return share_.bins(); }
+  std::uint32_t bins() const override { return pe_state_.bins(); }
   std::uint32_t sharers() const override { return links_.sharers(); }
 
   void* stream() const override { return user_stream_; }
@@ -181,10 +181,10 @@ class Engine final : public DeviceEngine {
   bool abandon(std::chrono::seconds patience) override {
     (void)ESKER_GPU(SetDevice)(device_);
     static constexpr std::uint32_t kAbandoned = 1;
-    (void)ESKER_GPU(MemcpyAsync)(trouble_taken_.as<std::byte>() + 4 * kLineBytes, &kAbandoned,
+    (void)ESKER_GPU(MemcpyAsync)(fault_taken_.as<std::byte>() + 4 * kLineBytes, &kAbandoned,
                                  sizeof kAbandoned, ESKER_GPU(MemcpyDefault), copy_stream_);
     const auto until = std::chrono::steady_clock::now() + patience;
-    for (const Stream stream : {user_stream_, copy_stream_, pass_stream_}) {
+    for (const Stream stream : {user_stream_, copy_stream_, progress_stream_}) {
       while (ESKER_GPU(StreamQuery)(stream) == ESKER_GPU(ErrorNotReady)) {
         if (patience.count() > 0 && std::chrono::steady_clock::now() >= until) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -239,7 +239,7 @@ class Engine final : public DeviceEngine {
   }
 
   bool step(bool wanted, bool handlers) override {
-    look_for_trouble();
+    check_for_fault();
     if (!settings_.heap_on_device) return false;  // the host applies
     with_handlers_ = handlers;
     bool moved = false;
@@ -256,12 +256,12 @@ class Engine final : public DeviceEngine {
       --frames_out_;
       moved = true;
     }
-    if (pass_ended_ < passes_started_) {
-      if (host().pass.load_acquire() != passes_started_) return moved;  // [pass]
-      pass_ended_ = passes_started_;
+    if (progress_ended_ < progress_started_) {
+      if (host().progress_kernel.load_acquire() != progress_started_) return moved;  // [progress]
+      progress_ended_ = progress_started_;
       const std::uint64_t packages = snapshot_.totals.packages;
       std::memcpy(&snapshot_, &host().snapshot, sizeof snapshot_);
-      // What handlers here have sent waits there for a pass, if nobody there sends.
+      // What handlers here have sent waits there for a progress kernel, if nobody there sends.
       if (snapshot_.totals.packages != packages) peers_wanted_.store(true, std::memory_order_relaxed);
       publish_traffic();
       was_quiet_ = snapshot_.moved == 0 && snapshot_.handler_backlog == 0 && snapshot_.waiting == 0;
@@ -273,39 +273,40 @@ class Engine final : public DeviceEngine {
     if (!wanted && frames_out_ == 0 && (!again_ || std::chrono::steady_clock::now() < again_at_))
       return moved;
     frames_at_start_ = frames_out_;
-    ++passes_started_;
+    ++progress_started_;
     let_see();
     choose_handler();
     {
       const std::lock_guard lock(starter_mutex_);
-      passes_asked_.store(passes_started_, std::memory_order_release);
+      progress_asked_.store(progress_started_, std::memory_order_release);
     }
     starter_wake_.notify_one();
     return true;
   }
 
-  bool is_under_way() const override { return pass_ended_ < passes_started_ || frames_out_ > 0; }
+  bool is_under_way() const override { return progress_ended_ < progress_started_ || frames_out_ > 0; }
   bool has_called_handlers() const override { return host().calls_handlers.load_relaxed() != 0; }
   void settle() override {
     host().calls_handlers.store_relaxed(0);
-    // A PE that has come out of the barrier before this one may have sent what a pass has seen already.
+    // A PE that has come out of the barrier before this one may have sent what a progress kernel has seen
+    // already.
     again_ = snapshot_.handler_backlog > 0 || snapshot_.waiting != 0;
   }
-  void expect_passes() override {
+  void expect_progress() override {
     {
       const std::lock_guard lock(starter_mutex_);
-      expects_passes_.store(true, std::memory_order_relaxed);
+      expects_progress_.store(true, std::memory_order_relaxed);
     }
     starter_wake_.notify_one();
   }
-  std::uint64_t passes_started() const override { return passes_started_; }
-  bool settled_since(std::uint64_t passes) const override {
+  std::uint64_t progress_started() const override { return progress_started_; }
+  bool settled_since(std::uint64_t progress) const override {
     if (!settings_.heap_on_device) return true;
-    return pass_ended_ > passes && (was_quiet_ || !with_handlers_) && frames_out_ == 0 &&
+    return progress_ended_ > progress && (was_quiet_ || !with_handlers_) && frames_out_ == 0 &&
            frames_at_start_ == 0;
   }
   std::uint32_t links() const override { return peers_.load(std::memory_order_acquire); }  // [links]
-  std::uint32_t pe_of_link(std::uint32_t link) const override { return share_.pe_of[link]; }
+  std::uint32_t pe_of_link(std::uint32_t link) const override { return pe_state_.pe_of[link]; }
   std::uint64_t sent_to(std::uint32_t link) const override { return snapshot_.totals.sent_to[link]; }
   std::uint64_t applied_from(std::uint32_t link) const override {
     return snapshot_.totals.applied_from[link];
@@ -332,14 +333,14 @@ class Engine final : public DeviceEngine {
     }();
     const Totals& t = seen.snapshot.totals;
     std::string text = fmt::format(
-        "kernel '{}'; pass {} of {} ended, the last {}; {} frames on the device; by the last pass {} "
+        "kernel '{}'; progress kernel {} of {} ended, the last {}; {} frames on the device; by the last {} "
         "messages sent past "
         "the host ({} to itself), {} applied, {} of handlers not sent on",
-        kernel_name(), seen.passes_ended, seen.passes_started,
+        kernel_name(), seen.progress_ended, seen.progress_started,
         seen.was_quiet ? "found nothing" : "found something", seen.frames_out, t.sent, t.local, t.applied,
         seen.snapshot.handler_backlog);
     for (std::uint32_t link = 0; link < links(); ++link) {
-      text += fmt::format("; PE {}: {} to it, {} from it applied", share_.pe_of[link], t.sent_to[link],
+      text += fmt::format("; PE {}: {} to it, {} from it applied", pe_state_.pe_of[link], t.sent_to[link],
                           t.applied_from[link]);
     }
     return text;
@@ -351,13 +352,14 @@ class Engine final : public DeviceEngine {
     std::uint64_t generation = 0;
   };
   static constexpr std::chrono::milliseconds kBetweenQueries{1};
-  // After a pass; waking takes longer than the pass.
+  // After a progress kernel; waking takes longer than the progress kernel.
   static constexpr std::chrono::microseconds kAwake{Backoff::kYieldsBesideADevice > 0 ? 200 : 0};
-  // Between passes that nobody waits for: a barrier is likely to end, and to say that nothing is left.
+  // Between progress kernels that nobody waits for: a barrier is likely to end, and to say that nothing is
+  // left.
   static constexpr std::chrono::microseconds kBetweenUnwanted{50};
 
-  /// Of the handlers whose messages the last pass has left, the next in turn; where it has left none, the
-  /// same as before.
+  /// Of the handlers whose messages the last progress kernel has left, the next in turn; where it has left
+  /// none, the same as before.
   void choose_handler() {
     const std::size_t known = handlers_known_.load(std::memory_order_acquire);  // [handler]
     for (std::size_t i = 1; i <= known; ++i) {
@@ -411,31 +413,32 @@ class Engine final : public DeviceEngine {
 
   void make_queues() {
     host_queue_ = QueueMemory(settings_.package_slots, settings_.package_bytes, "the package queue");
-    share_.host_queue = host_queue_.queue;
-    if (!settings_.heap_on_device) return;  // there are no passes
-    pass_queue_ = QueueMemory(std::min(settings_.package_slots, kPassSlots), settings_.package_bytes,
-                              "the package queue of passes");
-    share_.pass_queue = pass_queue_.queue;
+    pe_state_.host_queue = host_queue_.queue;
+    if (!settings_.heap_on_device) return;  // there are no progress kernels
+    progress_queue_ = QueueMemory(std::min(settings_.package_slots, kProgressSlots), settings_.package_bytes,
+                                  "the package queue of progress kernels");
+    pe_state_.progress_queue = progress_queue_.queue;
   }
 
-  void make_share() {
+  void make_pe_state() {
     host_words_ = PinnedMemory(sizeof(HostWords), "words shared with the device");
     totals_ = DeviceMemory(sizeof(Totals), "counters");
-    trouble_taken_ = DeviceMemory(5 * kLineBytes, "counters");
-    share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes share");
-    pass_share_memory_ = DeviceMemory(sizeof(DeviceShare), "what lanes of passes share");
-    share_.heap = {heap_base_, 0};
-    share_.pe = settings_.pe;
-    share_.n_pes = settings_.n_pes;
-    share_.totals = totals_.as<Totals>();
-    share_.host = host_words_.as<HostWords>();
-    share_.trouble_taken = trouble_taken_.as<DeviceAtomic<std::uint32_t>>();
-    share_.pass_groups =
-        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + kLineBytes);
-    share_.pass_result = reinterpret_cast<PassResult*>(trouble_taken_.as<std::byte>() + 2 * kLineBytes);
-    share_.abandoned =
-        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(trouble_taken_.as<std::byte>() + 4 * kLineBytes);
-    share_.heap_end = reinterpret_cast<std::uint64_t*>(trouble_taken_.as<std::byte>() + 3 * kLineBytes);
+    fault_taken_ = DeviceMemory(5 * kLineBytes, "counters");
+    pe_state_memory_ = DeviceMemory(sizeof(PeState), "what lanes share");
+    progress_state_memory_ = DeviceMemory(sizeof(PeState), "what lanes of progress kernels share");
+    pe_state_.heap = {heap_base_, 0};
+    pe_state_.pe = settings_.pe;
+    pe_state_.n_pes = settings_.n_pes;
+    pe_state_.totals = totals_.as<Totals>();
+    pe_state_.host = host_words_.as<HostWords>();
+    pe_state_.fault_taken = fault_taken_.as<DeviceAtomic<std::uint32_t>>();
+    pe_state_.progress_groups =
+        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(fault_taken_.as<std::byte>() + kLineBytes);
+    pe_state_.progress_result =
+        reinterpret_cast<ProgressResult*>(fault_taken_.as<std::byte>() + 2 * kLineBytes);
+    pe_state_.abandoned =
+        reinterpret_cast<DeviceAtomic<std::uint32_t>*>(fault_taken_.as<std::byte>() + 4 * kLineBytes);
+    pe_state_.heap_end = reinterpret_cast<std::uint64_t*>(fault_taken_.as<std::byte>() + 3 * kLineBytes);
     if (settings_.heap_on_device) {
       // A run of n messages is at most 1 + n / kChunkMessages chunks.
       constexpr std::size_t kLeastRunBytes = sizeof(wire::RunHeader) + sizeof(std::uint64_t);
@@ -447,24 +450,24 @@ class Engine final : public DeviceEngine {
       frames_ = DeviceMemory(kFrames * slot_bytes_, "frames");
       staging_ = PinnedMemory(kFrames * slot_bytes_, "frames on their way");
       cursors_ = PinnedMemory(kFrames * sizeof(std::uint64_t), "frames' turns on their way");
-      share_.frames = frames_.as<std::byte>();
-      share_.frame_bytes = slot_bytes_;
-      share_.frame_at = table_bytes_;
-      share_.frame_turns = turns_.as<FrameTurn>();
+      pe_state_.frames = frames_.as<std::byte>();
+      pe_state_.frame_bytes = slot_bytes_;
+      pe_state_.frame_at = table_bytes_;
+      pe_state_.frame_turns = turns_.as<FrameTurn>();
       for (std::uint32_t f = 0; f < kFrames; ++f) free_frames_.push_back(f);
     }
-    publish_share();
+    publish_pe_state();
   }
 
-  /// One copy for kernels and one for passes, each written in the order of the stream on which they run: a
-  /// lane that reads it never meets one that is half written.
-  void publish_share() {
+  /// One copy for kernels and one for progress kernels, each written in the order of the stream on which they
+  /// run: a lane that reads it never meets one that is half written.
+  void publish_pe_state() {
     static constexpr const char* kWhat = "copying what lanes share";
     use_device();
     for (const auto& [memory, stream] :
-         {std::pair{&share_memory_, user_stream_}, {&pass_share_memory_, pass_stream_}}) {
-      require(ESKER_GPU(MemcpyAsync)(memory->as<void>(), &share_, sizeof share_, ESKER_GPU(MemcpyDefault),
-                                     stream),
+         {std::pair{&pe_state_memory_, user_stream_}, {&progress_state_memory_, progress_stream_}}) {
+      require(ESKER_GPU(MemcpyAsync)(memory->as<void>(), &pe_state_, sizeof pe_state_,
+                                     ESKER_GPU(MemcpyDefault), stream),
               kWhat);
       wait_for(stream, kWhat);
     }
@@ -501,7 +504,7 @@ class Engine final : public DeviceEngine {
   /// The starter's thread: what it asks of the device may wait for a kernel that waits for the network's
   /// owner, while another thread of the program is in a call that waits for the device, such as freeing
   /// memory.
-  void start_passes(const std::stop_token& stopping) {
+  void run_starter(const std::stop_token& stopping) {
     std::uint64_t started = 0;
     std::chrono::steady_clock::time_point awake_until, look_at;
     while (!stopping.stop_requested()) {
@@ -509,19 +512,19 @@ class Engine final : public DeviceEngine {
       const auto now = std::chrono::steady_clock::now();
       if (now < awake_until) {
         sched_yield();
-        asked = passes_asked_.load(std::memory_order_acquire);
+        asked = progress_asked_.load(std::memory_order_acquire);
       } else {
         std::unique_lock lock(starter_mutex_);
         // With nothing under way it need not look.
         const bool looks = launches_.load(std::memory_order_acquire) != launches_ended_ ||
-                           started != host().pass.load_relaxed();
+                           started != host().progress_kernel.load_relaxed();
         starter_wake_.wait_until(lock, stopping, now + (looks ? kBetweenQueries : 20 * kBetweenQueries), [&] {
-          return passes_asked_.load(std::memory_order_relaxed) != started ||
-                 expects_passes_.load(std::memory_order_relaxed);
+          return progress_asked_.load(std::memory_order_relaxed) != started ||
+                 expects_progress_.load(std::memory_order_relaxed);
         });
-        asked = passes_asked_.load(std::memory_order_relaxed);
+        asked = progress_asked_.load(std::memory_order_relaxed);
       }
-      if (expects_passes_.exchange(false, std::memory_order_relaxed))
+      if (expects_progress_.exchange(false, std::memory_order_relaxed))
         awake_until = std::chrono::steady_clock::now() + kAwake;
       try {
         use_device();
@@ -530,43 +533,44 @@ class Engine final : public DeviceEngine {
           look_at = now + kBetweenQueries;
         }
         if (asked != started) {
-          start_pass(asked);
+          start_progress_kernel(asked);
           started = asked;
           // A barrier asks for one after the other.
           awake_until = std::chrono::steady_clock::now() + kAwake;
         }
       } catch (...) {
         const std::lock_guard lock(starter_mutex_);
-        starter_failure_.emplace(current_error("starting passes on the GPU"));
+        starter_failure_.emplace(current_error("starting progress kernels on the GPU"));
         starter_failed_.store(true, std::memory_order_release);
         return;
       }
     }
   }
-  void start_pass(std::uint64_t number) {
+  void start_progress_kernel(std::uint64_t number) {
     // A group a processor; beside a kernel as many as find room there. Others would begin when these have
     // ended, and until then nobody would look at their mailboxes
     // (docs/design/progress-kernels-and-occupancy.md).
     const bool beside_kernel = launches_.load(std::memory_order_acquire) != launches_ended_;
-    PassShape shape{beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kLeftToPasses) : processors_,
-                    kLeastPassPool};
-    const auto* const pass_share = pass_share_memory_.as<DeviceShare>();
+    ProgressShape shape{beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kReservedPart) : processors_,
+                        kLeastProgressPool};
+    const auto* const progress_state = progress_state_memory_.as<PeState>();
     // Each applies what is not for a handler, and what is for one of them.
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {  // [handler]
-      error = start_plain_pass(pass_share, number, shape, pass_stream_);
+      error = start_plain_progress_kernel(progress_state, number, shape, progress_stream_);
     } else {
       const KnownHandler& next = handlers_[handler_];
-      const std::lock_guard lock(place_mutex_);  // a kernel that leaves less comes after this pass
+      const std::lock_guard lock(place_mutex_);  // a kernel that leaves less comes after this progress kernel
       const std::uint32_t place = place_bytes_.load(std::memory_order_relaxed);
-      if (beside_kernel && place != kNoPlace && place > next.scratch_bytes + kLeastPassPool)
+      if (beside_kernel && place != kNoPlace && place > next.scratch_bytes + kLeastProgressPool)
         shape.pool_bytes = place - next.scratch_bytes;
-      error = next.code.start_pass(next.index, pass_share, number, shape, pass_stream_);
+      error = next.code.start_progress_kernel(next.index, progress_state, number, shape, progress_stream_);
     }
-    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("a pass on {}: {}", name_, error));
+    if (!error.empty())
+      throw Error(Error::Kind::kDevice, fmt::format("a progress kernel on {}: {}", name_, error));
   }
-  /// What a kernel has left in mailboxes is applied though nobody asks: its end wakes this PE's passes and
-  /// its peers'.
+  /// What a kernel has left in mailboxes is applied though nobody asks: its end wakes this PE's progress
+  /// kernels and its peers'.
   void look_for_the_end(std::uint64_t started) {
     const std::uint64_t launches = launches_.load(std::memory_order_acquire);
     if (launches != launches_ended_) {
@@ -574,36 +578,36 @@ class Engine final : public DeviceEngine {
       launches_ended_ = launches;
       peers_wanted_.store(true, std::memory_order_release);
     }
-    if (started == 0 || host().pass.load_acquire() == started) return;
-    const ApiError error = ESKER_GPU(StreamQuery)(pass_stream_);
+    if (started == 0 || host().progress_kernel.load_acquire() == started) return;
+    const ApiError error = ESKER_GPU(StreamQuery)(progress_stream_);
     if (error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorNotReady)) return;
-    throw Error(Error::Kind::kDevice,
-                fmt::format("kernel '{}' or a pass failed on {}: {}", kernel_name(), name_, text_of(error)));
+    throw Error(Error::Kind::kDevice, fmt::format("kernel '{}' or a progress kernel failed on {}: {}",
+                                                  kernel_name(), name_, text_of(error)));
   }
 
-  void look_for_trouble() {
-    if (host().trouble.load_acquire() == 0) return;  // [trouble]
+  void check_for_fault() {
+    if (host().fault.load_acquire() == 0) return;  // [fault]
     const HostWords::Report& r = host().report;
     const std::string who = r.is_handler != 0 ? std::string("in a handler")
                                               : fmt::format("by lane {} of group {} of kernel '{}'", r.lane,
                                                             r.group, kernel_name());
-    switch (r.trouble) {
-      case Trouble::kBadPe:
+    switch (r.fault) {
+      case Fault::kBadPe:
         misuse(fmt::format("{} {}: PE {} is not below {}", r.call, who, r.pe, settings_.n_pes));
-      case Trouble::kBadTarget:
+      case Fault::kBadTarget:
         misuse(fmt::format(
             "{} {}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes", r.call,
             who, r.bytes, static_cast<std::int64_t>(r.offset), heap_end_.load(std::memory_order_relaxed)));
-      case Trouble::kMisaligned:
+      case Fault::kMisaligned:
         misuse(fmt::format(
             "{} {}: a target of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes", r.call,
             who, r.bytes, r.offset, r.pe, r.alignment));
-      case Trouble::kNoHandler:
+      case Fault::kNoHandler:
         misuse(
             fmt::format("{} {}: the Handler is a default one, which stands for no handler; send what "
                         "Runtime::register_handler() has returned",
                         r.call, who));
-      case Trouble::kHandlersOutrun:
+      case Fault::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
             fmt::format(
@@ -634,7 +638,7 @@ class Engine final : public DeviceEngine {
 
   void let_see() {
     const std::lock_guard lock(seen_mutex_);
-    seen_ = {passes_started_, pass_ended_, frames_out_, was_quiet_, snapshot_};
+    seen_ = {progress_started_, progress_ended_, frames_out_, was_quiet_, snapshot_};
   }
 
   const DeviceSettings settings_;
@@ -642,25 +646,25 @@ class Engine final : public DeviceEngine {
   std::string name_;
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;
-  Stream pass_stream_ = nullptr;  // first in line for room on the device
+  Stream progress_stream_ = nullptr;  // first in line for room on the device
   std::uint32_t processors_ = 1;
   std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
-  QueueMemory host_queue_, pass_queue_;
+  QueueMemory host_queue_, progress_queue_;
   std::byte* heap_base_ = nullptr;
   std::uint64_t heap_limit_ = 0;
-  std::atomic<std::uint64_t> heap_end_{0};  // share_'s, for the owner's reports
+  std::atomic<std::uint64_t> heap_end_{0};  // pe_state_'s, for the owner's reports
   PinnedMemory host_words_, staging_, cursors_;
-  DeviceMemory frames_, totals_, trouble_taken_, share_memory_, pass_share_memory_, turns_;
-  DeviceMemory handler_slots_, handler_shards_, granule_locks_;
+  DeviceMemory frames_, totals_, fault_taken_, pe_state_memory_, progress_state_memory_, turns_;
+  DeviceMemory handler_slots_, handler_shards_, ownership_locks_;
   Links links_{settings_, device_};
-  DeviceShare share_{};  // the host's copy
+  PeState pe_state_{};  // the host's copy
   std::atomic<const char*> kernel_{nullptr};
   struct KnownHandler {
     HandlerOnDevice code;
     std::uint32_t index;
-    std::uint32_t scratch_bytes;  // of a group of its pass, beside the pool
+    std::uint32_t scratch_bytes;  // of a group of its progress kernel, beside the pool
   };
   // In full from the start: the owner and the starter read while registration adds.
   const std::unique_ptr<KnownHandler[]> handlers_ =
@@ -673,19 +677,20 @@ class Engine final : public DeviceEngine {
   std::vector<std::uint32_t> free_frames_;
   std::array<FrameInFlight, kFrames> frame_of_;
   std::uint32_t frames_out_ = 0;
-  std::uint32_t frames_at_start_ = 0;  // of the last pass
-  std::uint64_t passes_started_ = 0;
-  std::uint64_t pass_ended_ = 0;
-  bool was_quiet_ = false;   // the last pass that has ended
-  std::size_t handler_ = 0;  // of the last pass that was asked for: its starter's to read until it has ended
-  bool again_ = false;       // something may be left
+  std::uint32_t frames_at_start_ = 0;  // of the last progress kernel
+  std::uint64_t progress_started_ = 0;
+  std::uint64_t progress_ended_ = 0;
+  bool was_quiet_ = false;  // the last progress kernel that has ended
+  std::size_t handler_ =
+      0;  // of the last progress kernel that was asked for: its starter's to read until it has ended
+  bool again_ = false;  // something may be left
   std::chrono::steady_clock::time_point again_at_;
   bool with_handlers_ = false;  // as step() was told
   HostWords::Snapshot snapshot_{};
 
   // What the owner lets others see of it, for a report of theirs while it stands still.
   struct Seen {
-    std::uint64_t passes_started, passes_ended;
+    std::uint64_t progress_started, progress_ended;
     std::uint32_t frames_out;
     bool was_quiet;
     HostWords::Snapshot snapshot;
@@ -696,17 +701,17 @@ class Engine final : public DeviceEngine {
   // The starter's.
   std::mutex starter_mutex_;
   std::condition_variable_any starter_wake_;
-  std::atomic<std::uint64_t> passes_asked_{0};  // changes under starter_mutex_
-  std::atomic<bool> expects_passes_{false};     // is raised under starter_mutex_
-  std::optional<Error> starter_failure_;        // guarded by starter_mutex_
+  std::atomic<std::uint64_t> progress_asked_{0};  // changes under starter_mutex_
+  std::atomic<bool> expects_progress_{false};     // is raised under starter_mutex_
+  std::optional<Error> starter_failure_;          // guarded by starter_mutex_
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;
-  // The least that a kernel has left a group of a pass; 0: what all do.
+  // The least that a kernel has left a group of a progress kernel; 0: what all do.
   static constexpr std::uint32_t kNoPlace = ~0u;  // nothing has been launched
   std::mutex place_mutex_;
   std::atomic<std::uint32_t> place_bytes_{kNoPlace};  // changes under place_mutex_
-  std::atomic<bool> peers_wanted_{false};             // packages may wait at peers for a pass
+  std::atomic<bool> peers_wanted_{false};             // packages may wait at peers for a progress kernel
   std::jthread starter_;
 
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, direct_{0}, packages_{0}, bytes_{0},

@@ -1,11 +1,11 @@
-// A handler's code on the device: a pass that can call it.
+// A handler's code on the device: a progress kernel that can call it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
-#include <esker/net/gpu/pass.hpp>
+#include <esker/net/gpu/progress_kernel.hpp>
 
 #if defined(ESKER_DEVICE_COMPILER)
 
@@ -16,11 +16,11 @@ struct HandlerCall {
   static constexpr std::uint32_t kWords = Self::kWords;
   static constexpr std::uint32_t kTargetBytes = sizeof(Target);
   static constexpr std::uint32_t kTargetAlignment = alignof(Target);
-  static constexpr std::uint64_t kGranuleBytes = detail::kGranuleOf<Function>;
+  static constexpr std::uint64_t kOwnershipBytes = detail::kOwnershipOf<Function>;
   static constexpr bool kSaysWhatIsNeedless = detail::SaysWhatIsNeedless<Function, Target, Arguments>;
   Function function;
 
-  /// Whoever owns the granule.
+  /// Whoever owns the ownership block.
   ESKER_HD bool is_needless([[maybe_unused]] const void* target,
                             [[maybe_unused]] const std::uint64_t* words) const {
     if constexpr (kSaysWhatIsNeedless) {
@@ -51,9 +51,10 @@ struct HandlerCall {
 template <class Self, class Target, class Arguments, class Function>
 HandlerOnDevice handler_code(const Function& function) {
   using Handlers = OneHandler<HandlerCall<Self, Target, Arguments, Function>>;
-  return {load_pass<Handlers>, [function](std::uint32_t index, const DeviceShare* share, std::uint64_t number,
-                                          PassShape shape, void* stream) {
-            return gpu::start_pass(Handlers{index, {function}}, share, number, shape, stream);
+  return {load_progress_kernel<Handlers>,
+          [function](std::uint32_t index, const PeState* pe_state, std::uint64_t number, ProgressShape shape,
+                     void* stream) {
+            return gpu::start_progress_kernel(Handlers{index, {function}}, pe_state, number, shape, stream);
           }};
 }
 

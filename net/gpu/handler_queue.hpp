@@ -1,8 +1,9 @@
-// What handlers send on the device goes into the open packages of their pass's group, or, where these have no
-// room, into queues of single messages, which lanes that have just sent, and passes, send on.
+// What handlers send on the device goes into the open packages of their progress kernel's group, or, where
+// these have no room, into queues of single messages, which lanes that have just sent, and progress kernels,
+// send on.
 //
-// Nothing here may need lanes to come together: handlers run wherever their granules have let their lanes get
-// to, while the rest of the wave may wait for all (docs/design/handlers.md).
+// Nothing here may need lanes to come together: handlers run wherever their ownership blocks have let their
+// lanes get to, while the rest of the wave may wait for all (docs/design/handlers.md).
 #pragma once
 
 #include <cstdint>
@@ -13,33 +14,33 @@
 
 namespace esker {
 
-ESKER_HD inline HandlerContext::HandlerContext(const gpu::DeviceShare& share, std::uint32_t source,
+ESKER_HD inline HandlerContext::HandlerContext(const gpu::PeState& pe_state, std::uint32_t source,
                                                std::uint16_t handler)
-    : heap_{share.heap},
-      pe_{share.pe},
-      n_pes_{share.n_pes},
+    : heap_{pe_state.heap},
+      pe_{pe_state.pe},
+      n_pes_{pe_state.n_pes},
       source_{source},
       handler_{handler},
-      device_{&share, 0, 0} {}
+      device_{&pe_state, 0, 0} {}
 
 ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
                                                 const std::uint64_t* words) {
-  const gpu::DeviceShare& share = *device_.share;
+  const gpu::PeState& pe_state = *device_.pe_state;
   ++device_.sent;
-  std::uint32_t bin = share.bin(words[0] >> kOffsetBits);
-  if (std::byte* const heap = gpu::heap_in_reach(share, bin, command.operation)) {
-    gpu::apply_own(share, heap, command, words);
+  std::uint32_t bin = pe_state.bin(words[0] >> kOffsetBits);
+  if (std::byte* const heap = gpu::heap_in_reach(pe_state, bin, command.operation)) {
+    gpu::apply_own(pe_state, heap, command, words);
     ++device_.applied;
-    if (bin != gpu::kSelf) gpu::PassOutbox::count_direct();
+    if (bin != gpu::kSelf) gpu::ProgressOutbox::count_direct();
     return;
   }
-  bin = gpu::package_for(share, bin);
-  if (!gpu::PassOutbox::try_post(bin, command, width, words))
-    gpu::queue_message(share, command.word(), width, words, 1);
+  bin = gpu::package_for(pe_state, bin);
+  if (!gpu::ProgressOutbox::try_post(bin, command, width, words))
+    gpu::queue_message(pe_state, command.word(), width, words, 1);
 }
 
 ESKER_HD inline void HandlerContext::count() {
-  if (device_.sent > 0) gpu::PassOutbox::count_of_handlers(device_.sent, device_.applied);
+  if (device_.sent > 0) gpu::ProgressOutbox::count_of_handlers(device_.sent, device_.applied);
 }
 
 namespace gpu {
@@ -55,25 +56,25 @@ struct HandlerMessage {
 
 /// Takes up to one message a lane from a shard. Collective over the crew; waits for nobody. Returns how many:
 /// none, too, where others have been before it a few times.
-template <class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& share, std::uint32_t shard,
-                                                            Crew crew, Position mine,
+template <class ActiveLanes>
+ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const PeState& pe_state, std::uint32_t shard,
+                                                            ActiveLanes active, Position mine,
                                                             HandlerMessage& message) {
   message.width = 0;
-  if (!share.has_handlers()) return 0;
-  HandlerQueue queue = share.handler_queue(shard);
+  if (!pe_state.has_handlers()) return 0;
+  HandlerQueue queue = pe_state.handler_queue(shard);
   const bool leads = mine.index + 1 == mine.total;
   std::uint64_t head = 0;
   std::uint32_t batch = 0;
   for (std::uint32_t tries = 0; tries < kTakeTries && batch == 0; ++tries) {
-    head = crew.of_leader(leads ? queue.was_head() : std::uint64_t{0});
+    head = active.of_leader(leads ? queue.was_head() : std::uint64_t{0});
     const bool full = queue.was_full(head + mine.index);
-    const Position place = crew.position_among(full);
+    const Position place = active.position_among(full);
     const bool in_batch = full && place.index == mine.index;  // no gap below
-    batch = crew.position_among(in_batch).total;
+    batch = active.position_among(in_batch).total;
     if (batch == 0) return 0;
     if (leads && !queue.try_take(head, batch)) batch = 0;
-    batch = crew.of_leader(batch);
+    batch = active.of_leader(batch);
   }
   if (mine.index < batch) {
     const std::uint64_t ticket = head + mine.index;
@@ -89,21 +90,21 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const DeviceShare& s
 
 /// Sends on what handlers have sent and a shard holds, a message a lane. Collective over the crew. Returns
 /// how many it has taken.
-template <class Outbox, class Crew>
-ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard, Crew crew) {
-  const Position mine = crew.position_among(true);
+template <class Outbox, class ActiveLanes>
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard, ActiveLanes active) {
+  const Position mine = active.position_among(true);
   HandlerMessage message;
-  const std::uint32_t taken = take_handler_messages(share_here(), shard, crew, mine, message);
+  const std::uint32_t taken = take_handler_messages(pe_state_here(), shard, active, mine, message);
   if (taken == 0) return 0;
   Outbox outbox(salt);
-  for (bool has = message.width > 0; crew.any(has);) {
+  for (bool has = message.width > 0; active.any(has);) {
     // Command by command: packages of another would be closed for each.
-    const std::uint32_t command = crew.of_first(has, message.command);
+    const std::uint32_t command = active.of_first(has, message.command);
     if (has && message.command == command) {
       (void)outbox.post(Command::from_word(message.command), message.width, message.words);
       has = false;
     }
-    crew.sync();
+    active.sync();
   }
   outbox.count_applied();
   return taken;

@@ -139,11 +139,11 @@ void Links::try_open(const Offer& mine, const Offer& theirs, Peer& peer) {
   peer.why_not = fmt::format("opening its memory from GPU {}: {}", device_, text_of(error));
 }
 
-std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, DeviceShare& share) {
+std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, PeState& pe_state) {
   const std::uint32_t me = settings_.pe;
   std::vector<std::uint8_t> bins(settings_.n_pes, static_cast<std::uint8_t>(kNetwork));
   if (!settings_.projecting && settings_.heap_on_device) bins[me] = static_cast<std::uint8_t>(kSelf);
-  share.most_direct = settings_.direct_messages;
+  pe_state.most_direct = settings_.direct_messages;
   std::uint32_t links = 0;
   if (inbox_) {
     std::byte* const own = inbox_.as<std::byte>();
@@ -161,17 +161,17 @@ std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, DeviceShare&
         }
         continue;
       }
-      share.pe_of[links] = pe;
-      share.to[links] = mailbox(peer.inbox, mine_there, own, peer.number);
-      share.from[links] = mailbox(own, peer.number, peer.inbox, mine_there);
-      share.heap_of[links] = peer.heap;
+      pe_state.pe_of[links] = pe;
+      pe_state.to[links] = mailbox(peer.inbox, mine_there, own, peer.number);
+      pe_state.from[links] = mailbox(own, peer.number, peer.inbox, mine_there);
+      pe_state.heap_of[links] = peer.heap;
       bins[pe] = static_cast<std::uint8_t>(links);
       ++links;
     }
-    share.pe_of[links] = me;
-    share.to[links] = share.from[links] = mailbox(own, mailboxes() - 1, own, mailboxes() - 1);
-    share.self_link = links;
-    share.links = links + 1;
+    pe_state.pe_of[links] = me;
+    pe_state.to[links] = pe_state.from[links] = mailbox(own, mailboxes() - 1, own, mailboxes() - 1);
+    pe_state.self_link = links;
+    pe_state.links = links + 1;
   } else {
     why_not_linked_ = fmt::format("PE {}'s heap is not in a GPU's memory", me);
   }
@@ -179,9 +179,9 @@ std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, DeviceShare&
   bins_ = DeviceMemory(bins.size(), "the table of destinations");
   require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
           "copying the table of destinations");
-  share.bin_of = bins_.as<std::uint8_t>();
-  std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), DeviceShare::kNear), share.near_bins);
-  share.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
+  pe_state.bin_of = bins_.as<std::uint8_t>();
+  std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), PeState::kNear), pe_state.near_bins);
+  pe_state.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
   return links;
 }
 

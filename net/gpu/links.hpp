@@ -8,7 +8,7 @@
 
 #include <esker/device/gpu/api.hpp>
 #include <esker/net/device_engine.hpp>
-#include <esker/net/gpu/share.hpp>
+#include <esker/net/gpu/pe_state.hpp>
 
 namespace esker::gpu {
 
@@ -28,8 +28,8 @@ class Links {
   InboxOffer offer(std::byte* heap);
   /// DeviceEngine::open_peers().
   std::uint64_t open(const std::vector<InboxOffer>& offers, bool use_peers);
-  /// DeviceEngine::link(): fills in what `share` says of destinations and links.
-  std::uint32_t link(const std::vector<std::uint64_t>& opened, DeviceShare& share);
+  /// DeviceEngine::link(): fills in what `state` says of destinations and links.
+  std::uint32_t link(const std::vector<std::uint64_t>& opened, PeState& pe_state);
   /// DeviceEngine::why_not_linked().
   const std::string& why_not_linked() const { return why_not_linked_; }
   /// DeviceEngine::sharers().

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <esker/device/group.hpp>
 #include <esker/net/gpu/apply.hpp>
-#include <esker/net/gpu/share.hpp>
+#include <esker/net/gpu/pe_state.hpp>
 
 #if defined(ESKER_ON_GPU)
 
@@ -25,19 +25,20 @@ ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
   return wave * 0x9e3779b1u >> 8;  // neighbours far apart
 }
 
-/// After so many looks in vain a crew wakes the host, and sees whether it has gone; one of a pass gives up.
-inline constexpr std::uint32_t kLooksUntilStarving = 256;
-inline constexpr std::uint32_t kLooksOfPass = 64;
+/// After so many looks in vain a crew wakes the host, and sees whether it has gone; one of a progress kernel
+/// gives up.
+inline constexpr std::uint32_t kPollsUntilStarving = 256;
+inline constexpr std::uint32_t kProgressPolls = 64;
 
 /// Puts a message of a handler, whose word r is words[r * stride], where it waits to be sent on: in this
 /// wave's shard, or so many behind it. If there is no room the job ends, since a handler must not wait.
-ESKER_HD inline void queue_message(const DeviceShare& share, std::uint32_t command, std::uint32_t width,
+ESKER_HD inline void queue_message(const PeState& pe_state, std::uint32_t command, std::uint32_t width,
                                    const std::uint64_t* words, std::uint32_t stride,
                                    std::uint32_t shards_on = 0) {
-  HandlerQueue queue = share.handler_queue((handler_shard_here() + shards_on) % kHandlerShards);
+  HandlerQueue queue = pe_state.handler_queue((handler_shard_here() + shards_on) % kHandlerShards);
   const std::uint64_t ticket = queue.reserve();
   if (!queue.was_empty(ticket)) {
-    return tell(share, {Trouble::kHandlersOutrun, share.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
+    return tell(pe_state, {Fault::kHandlersOutrun, pe_state.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
   }
   for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r * stride];
   queue.publish(ticket, command, width, 1);
@@ -60,12 +61,12 @@ struct OutboxState {
   GroupAtomic<std::uint32_t> bins[kMaxBins];  // opening:10 | block:6 | columns left, above kFull:16
   GroupAtomic<std::uint32_t> free;            // a bit a block
   GroupAtomic<std::uint32_t> leavers;
-  GroupAtomic<std::uint32_t> owed;  // a bit a block: of a pass, to be sent, by whoever can wait
+  GroupAtomic<std::uint32_t> owed;  // a bit a block: of a progress kernel, to be sent, by whoever can wait
   std::uint32_t block_words;        // of the pool
   Block blocks[kMostBlocks];
-  bool in_pass;
-  bool reserved;                         // a part of each mailbox is for passes, and this is none
-  GroupAtomic<std::uint32_t> blocked;    // of a pass: it found no room for what it has taken
+  bool in_progress_kernel;
+  bool reserved;                         // a part of each mailbox is for progress kernels, and this is none
+  GroupAtomic<std::uint32_t> blocked;    // of a progress kernel: it found no room for what it has taken
   GroupAtomic<std::uint32_t> abandoned;  // what finds no room is dropped
   std::uint64_t applied;                 // messages that lanes, and handlers, have applied themselves
   std::uint64_t direct;                  // of them, those in peers' heaps
@@ -94,37 +95,38 @@ struct OutboxState {
 /// three are about scratchpad alone (GroupLane::scratch_fence()): a release for each message would wait for
 /// the updates of memory that its lane has under way.
 ///
-/// Handlers, which must not wait and may hold a granule, leave their duties in `owed`; waves of the pass do
-/// them between packages.
+/// Handlers, which must not wait and may hold an ownership block, leave their duties in `owed`; waves of the
+/// progress kernel do them between packages.
 ///
 /// Progress. No lane waits with a column that it has taken and not written: between the two it does nothing
 /// that waits. In its duty a crew waits for a slot alone, holding what nobody else waits for in
 /// turn, and applies arrivals meanwhile: two GPUs full of lanes that wait for each other's mailboxes empty
-/// them. A pass gives up after a while, since its peers' passes of this moment may call another handler: what
-/// handlers have sent goes into their queue. A quarter of each mailbox is for passes alone, where
-/// there are handlers, so that lanes' messages do not keep handlers' from arriving.
+/// them. A progress kernel gives up after a while, since its peers' progress kernels of this moment may call
+/// another handler: what handlers have sent goes into their queue. A quarter of each mailbox is for progress
+/// kernels alone, where there are handlers, so that lanes' messages do not keep handlers' from arriving.
 template <std::uint32_t PoolWords>
 class GroupOutbox {
-  using Crew = GroupLane::Coalesced;
+  using ActiveLanes = GroupLane::Coalesced;
 
  public:
   /// `salt` is salt_of() the lane.
   ESKER_HD explicit GroupOutbox(std::uint32_t salt) : salt_{salt} {}
-  /// Once a group, collective, before any outbox of it sends. `share` is the group's own copy.
-  ESKER_HD static void begin(GroupLane& lane, const DeviceShare& share, std::uint32_t pool_words = PoolWords,
-                             bool in_pass = false) {
+  /// Once a group, collective, before any outbox of it sends. `pe_state` is the group's own copy.
+  ESKER_HD static void begin(GroupLane& lane, const PeState& pe_state, std::uint32_t pool_words = PoolWords,
+                             bool in_progress_kernel = false) {
     State& state = lane.scratch<State>();
     if (lane.lane() == 0) {
       // Packages cost by the package, so blocks are large rather than many.
-      const std::uint32_t least = blocks_for(share.bins(), 2, in_pass ? kLeastOfPass : kLeastBlocks);
-      const std::uint32_t most = blocks_for(share.bins(), 4);
+      const std::uint32_t least =
+          blocks_for(pe_state.bins(), 2, in_progress_kernel ? kLeastProgressBlocks : kLeastBlocks);
+      const std::uint32_t most = blocks_for(pe_state.bins(), 4);
       const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
       const std::uint32_t blocks = whole < least ? least : whole > most ? most : whole;
       const std::uint32_t words = pool_words / blocks / 16 * 16;
       state.block_words = words < Mailbox::kPayloadWords ? words : Mailbox::kPayloadWords;
       state.free.store_relaxed(~0u >> (32 - blocks));
-      state.in_pass = in_pass;
-      state.reserved = !in_pass && share.has_handlers();
+      state.in_progress_kernel = in_progress_kernel;
+      state.reserved = !in_progress_kernel && pe_state.has_handlers();
       for (auto& bin : state.bins) bin.store_relaxed(kFull);
     }
     lane.group().sync();
@@ -135,17 +137,18 @@ class GroupOutbox {
   /// sent a package: then it may send on what handlers have sent. `Width` is a constant where it is known.
   template <class Width>
   ESKER_HD bool post(Command command, Width width, const std::uint64_t* words) {
-    const DeviceShare& share = share_here();
-    std::uint32_t bin = share.bin(static_cast<std::uint32_t>(words[0] >> kOffsetBits));
+    const PeState& pe_state = pe_state_here();
+    std::uint32_t bin = pe_state.bin(static_cast<std::uint32_t>(words[0] >> kOffsetBits));
     std::byte* heap = nullptr;
-    if (bin == kSelf || applied_ < share.most_direct) heap = heap_in_reach(share, bin, command.operation);
+    if (bin == kSelf || applied_ < pe_state.most_direct)
+      heap = heap_in_reach(pe_state, bin, command.operation);
     if (heap != nullptr) {
-      apply_own(share, heap, command, words);
+      apply_own(pe_state, heap, command, words);
       ++applied_;
       if (bin != kSelf) count_direct();
       bin = kNoBin;
     } else {
-      bin = package_for(share, bin);
+      bin = package_for(pe_state, bin);
     }
     return send(bin, command.word(), width, words);
   }
@@ -167,16 +170,16 @@ class GroupOutbox {
     return false;
   }
 
-  /// Sends what handlers have completed. Collective over a crew of a pass that is in no handler.
-  ESKER_HD static void send_owed(std::uint32_t salt, Crew crew) {
+  /// Sends what handlers have completed. Collective over a crew of a progress kernel that is in no handler.
+  ESKER_HD static void send_owed(std::uint32_t salt, ActiveLanes active) {
     State& state = state_here();
-    const bool leads = crew.is_speaker();
-    while (crew.any(leads && state.owed.load_relaxed() != 0)) {
+    const bool leads = active.is_speaker();
+    while (active.any(leads && state.owed.load_relaxed() != 0)) {
       std::uint32_t owed = state.owed.load_relaxed();
       const bool took = leads && owed != 0 && state.owed.compare_exchange_relaxed(owed, owed & (owed - 1));
-      if (!crew.any(took)) continue;
+      if (!active.any(took)) continue;
       GroupLane::scratch_fence();  // [done]
-      do_duty(salt, crew, crew.of_first(took, GroupLane::lowest_bit(owed)));
+      do_duty(salt, active, active.of_first(took, GroupLane::lowest_bit(owed)));
     }
   }
 
@@ -194,7 +197,7 @@ class GroupOutbox {
     applied_ = 0;
   }
 
-  /// Of a pass: its group need not take more of what handlers have sent.
+  /// Of a progress kernel: its group need not take more of what handlers have sent.
   ESKER_HD static bool is_blocked() { return state_here().blocked.load_relaxed() != 0; }
 
   ESKER_HD void finish(std::uint32_t group_lanes) {
@@ -265,8 +268,8 @@ class GroupOutbox {
     }
     const std::uint32_t index = GroupLane::lowest_bit(free);
     std::uint32_t columns = state.block_words / width;
-    if (b == share_here().links) {
-      const std::uint32_t fit = share_here().host_queue.columns(width);
+    if (b == pe_state_here().links) {
+      const std::uint32_t fit = pe_state_here().host_queue.columns(width);
       columns = fit < columns ? fit : columns;
     }
     Block& block = state.blocks[index];
@@ -339,37 +342,37 @@ class GroupOutbox {
   template <class Width>
   ESKER_HD bool send(std::uint32_t bin, std::uint32_t command, Width width,
                      const std::uint64_t* words) const {
-    const Crew crew = GroupLane::coalesced();
+    const ActiveLanes active = GroupLane::coalesced();
     Try done{false, kNone, 0};
     if (bin != kNoBin) done = try_write(state_here(), bin, command, width, words);
-    if (!crew.any(done.left || done.duty != kNone)) [[likely]]
+    if (!active.any(done.left || done.duty != kNone)) [[likely]]
       return false;
     if constexpr (requires { Width::value; }) {
       std::uint64_t copy[Width::value];  // where nobody asks for its address, a message stays in registers
       for (std::uint32_t r = 0; r < width; ++r) copy[r] = words[r];
-      return send_slowly(salt_, crew, bin, command, width, copy, done);
+      return send_slowly(salt_, active, bin, command, width, copy, done);
     } else {
-      return send_slowly(salt_, crew, bin, command, width, words, done);
+      return send_slowly(salt_, active, bin, command, width, words, done);
     }
   }
 
   /// The rest of it, if a lane of the crew has not got a column, or has a duty.
-  ESKER_NOINLINE ESKER_HD static bool send_slowly(std::uint32_t salt, Crew crew, std::uint32_t b,
+  ESKER_NOINLINE ESKER_HD static bool send_slowly(std::uint32_t salt, ActiveLanes active, std::uint32_t b,
                                                   std::uint32_t command, std::uint32_t width,
                                                   const std::uint64_t* words, Try done) {
     State& state = state_here();
     bool delivered = false;
     for (std::uint32_t looks = 0;;) {
       if (done.took != 0) done = write_there(state, b, command, width, words, done.took);
-      if (!crew.any(done.left || done.duty != kNone)) return delivered;
-      if (crew.any(done.duty != kNone)) {
-        do_duties(salt, crew, done.duty);
+      if (!active.any(done.left || done.duty != kNone)) return delivered;
+      if (active.any(done.duty != kNone)) {
+        do_duties(salt, active, done.duty);
         done.duty = kNone;
         delivered = true;
       } else if (looks < 2) {
         ++looks;
       } else {
-        looks = wait_step(salt, crew, looks);
+        looks = wait_step(salt, active, looks);
       }
       if (!done.left) continue;
       done.duty = make_way(state, b, command, width);
@@ -378,109 +381,114 @@ class GroupOutbox {
   }
 
   /// The duties of those lanes of the crew that have one, one after the other.
-  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t salt, Crew crew, std::uint32_t duty) {
-    while (crew.any(duty != kNone)) {
-      const std::uint32_t next = crew.of_first(duty != kNone, duty);
-      do_duty(salt, crew, next);
+  ESKER_NOINLINE ESKER_HD static void do_duties(std::uint32_t salt, ActiveLanes active, std::uint32_t duty) {
+    while (active.any(duty != kNone)) {
+      const std::uint32_t next = active.of_first(duty != kNone, duty);
+      do_duty(salt, active, next);
       if (duty == next) duty = kNone;
     }
   }
 
-  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, Crew crew, std::uint32_t index) {
-    const DeviceShare& share = share_here();
+  ESKER_NOINLINE ESKER_HD static void do_duty(std::uint32_t salt, ActiveLanes active, std::uint32_t index) {
+    const PeState& pe_state = pe_state_here();
     State& state = state_here();
     Block& block = state.blocks[index];
-    const Position mine = crew.position_among(true);
+    const Position mine = active.position_among(true);
     const bool leads = mine.index + 1 == mine.total;
-    crew.sync();  // what the lane with the duty acquired, the crew may use
+    active.sync();  // what the lane with the duty acquired, the crew may use
     const std::uint32_t command = block.command, width = block.width, columns = block.columns;
     const std::uint32_t bin = block.bin, first = block.first, strays = block.strays.load_relaxed();
     std::uint32_t count = columns - first;
-    if (count == strays) return drop(crew, leads, index);  // nothing to send
-    if (leads && !state.in_pass) note_call(share, command);
+    if (count == strays) return drop(active, leads, index);  // nothing to send
+    if (leads && !state.in_progress_kernel) note_call(pe_state, command);
     const std::uint64_t* const words = words_of(state, index) + first;
-    if (bin == share.links) {
-      PackageQueue queue = state.in_pass ? share.pass_queue : share.host_queue;
+    if (bin == pe_state.links) {
+      PackageQueue queue = state.in_progress_kernel ? pe_state.progress_queue : pe_state.host_queue;
       std::uint64_t ticket = 0;
       bool has = false;
-      if (leads && !state.in_pass) ticket = queue.reserve();
+      if (leads && !state.in_progress_kernel) ticket = queue.reserve();
       for (std::uint32_t looks = 0;;) {
-        if (leads) has = state.in_pass ? queue.try_reserve(ticket) : queue.was_empty(ticket);  // [reuse]
-        if (crew.any(has)) break;
-        looks = wait_step(salt, crew, looks);
-        if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
-        if (crew.any(state.abandoned.load_relaxed() != 0)) return drop(crew, leads, index);
+        if (leads)
+          has = state.in_progress_kernel ? queue.try_reserve(ticket) : queue.was_empty(ticket);  // [reuse]
+        if (active.any(has)) break;
+        looks = wait_step(salt, active, looks);
+        if (state.in_progress_kernel && looks >= kProgressPolls)
+          return give_up(active, mine, index, words, count);
+        if (active.any(state.abandoned.load_relaxed() != 0)) return drop(active, leads, index);
       }
-      ticket = crew.of_leader(ticket);
-      crew.sync();
+      ticket = active.of_leader(ticket);
+      active.sync();
       count =
-          copy(crew, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
+          copy(active, mine, block, words, count, strays, queue.row(ticket, width, 0), queue.columns(width));
       if (leads) {
         give_back(state, index);
         queue.publish(ticket, command, width, count);
       }
     } else {
-      const Mailbox& box = share.to[bin];
+      const Mailbox& box = pe_state.to[bin];
       std::uint64_t turn = 0;
       bool claimed = false;
       std::uint32_t slot = 0;
       for (std::uint32_t looks = 0;;) {
         slot = ((salt + looks) * mine.total + mine.index) % Mailbox::kSlots;
         const bool empty = (!state.reserved || slot % 4 != 0) && box.looks_empty(slot);
-        const Position rank = crew.position_among(empty);
+        const Position rank = active.position_among(empty);
         claimed = empty && rank.index == salt % rank.total && box.try_claim(slot, turn);
-        if (crew.any(claimed)) break;
-        looks = rank.total > 0 ? looks + 1 : wait_step(salt, crew, looks);
-        if (state.in_pass && looks >= kLooksOfPass) return give_up(crew, mine, index, words, count);
-        if (crew.any(state.abandoned.load_relaxed() != 0)) return drop(crew, leads, index);
+        if (active.any(claimed)) break;
+        looks = rank.total > 0 ? looks + 1 : wait_step(salt, active, looks);
+        if (state.in_progress_kernel && looks >= kProgressPolls)
+          return give_up(active, mine, index, words, count);
+        if (active.any(state.abandoned.load_relaxed() != 0)) return drop(active, leads, index);
       }
-      slot = crew.of_first(claimed, slot);
-      crew.sync();
-      count = copy(crew, mine, block, words, count, strays, box.payload(slot), Mailbox::columns(width));
+      slot = active.of_first(claimed, slot);
+      active.sync();
+      count = copy(active, mine, block, words, count, strays, box.payload(slot), Mailbox::columns(width));
       if (claimed) {
         give_back(state, index);
         // Before the messages can be applied: a PE that counts them as applied would count them as sent.
-        counter(share.totals->sent).fetch_add_relaxed(count);
-        if (bin == share.self_link) {
-          counter(share.totals->local).fetch_add_relaxed(count);
+        counter(pe_state.totals->sent).fetch_add_relaxed(count);
+        if (bin == pe_state.self_link) {
+          counter(pe_state.totals->local).fetch_add_relaxed(count);
         } else {
-          counter(share.totals->sent_to[bin]).fetch_add_relaxed(count);
-          counter(share.totals->bytes).fetch_add_relaxed(8 * count * width);
-          counter(share.totals->packages).fetch_add_relaxed(1);
+          counter(pe_state.totals->sent_to[bin]).fetch_add_relaxed(count);
+          counter(pe_state.totals->bytes).fetch_add_relaxed(8 * count * width);
+          counter(pe_state.totals->packages).fetch_add_relaxed(1);
         }
         const std::uint32_t kind = kind_of(Command::from_word(command));
-        box.publish(slot, turn, kind == 0 || !state.in_pass ? kind : kind | kSentOn, {command, width, count});
+        box.publish(slot, turn, kind == 0 || !state.in_progress_kernel ? kind : kind | kSentOn,
+                    {command, width, count});
       }
     }
-    crew.sync();
+    active.sync();
     // Twice as much as was sent, if there is as much: where all PEs send, mailboxes stay nearly empty.
-    (void)apply_near(salt, crew, index, 2);
+    (void)apply_near(salt, active, index, 2);
   }
 
-  ESKER_HD static void drop(const Crew& crew, bool leads, std::uint32_t index) {
-    crew.sync();
+  ESKER_HD static void drop(const ActiveLanes& active, bool leads, std::uint32_t index) {
+    active.sync();
     if (leads) give_back(state_here(), index);
   }
 
-  /// Of a pass: what handlers have sent, and this block holds, goes back to their queue, to all shards in
-  /// turn, since it may be as much as the group has been given; and the pass sends no more.
-  ESKER_NOINLINE ESKER_HD static void give_up(Crew crew, Position mine, std::uint32_t index,
+  /// Of a progress kernel: what handlers have sent, and this block holds, goes back to their queue, to all
+  /// shards in turn, since it may be as much as the group has been given; and the progress kernel sends no
+  /// more.
+  ESKER_NOINLINE ESKER_HD static void give_up(ActiveLanes active, Position mine, std::uint32_t index,
                                               const std::uint64_t* words, std::uint32_t count) {
     State& state = state_here();
     const Block& block = state.blocks[index];
     for (std::uint32_t c = mine.index, k = 0; c < count; c += mine.total, ++k) {
       if (words[c] != kStray)
-        queue_message(share_here(), block.command, block.width, words + c, block.columns, k);
+        queue_message(pe_state_here(), block.command, block.width, words + c, block.columns, k);
     }
-    crew.sync();
+    active.sync();
     if (mine.index + 1 != mine.total) return;
     give_back(state, index);
     state.blocked.store_relaxed(1);
-    share_here().host->starving.store_relaxed(1);
+    pe_state_here().host->starving.store_relaxed(1);
   }
 
   /// Copies the block's messages; returns how many there are. Word r of message i goes to at[r * stride + i].
-  ESKER_HD static std::uint32_t copy(const Crew& crew, const Position& mine, const Block& block,
+  ESKER_HD static std::uint32_t copy(const ActiveLanes& active, const Position& mine, const Block& block,
                                      const std::uint64_t* words, std::uint32_t count, std::uint32_t strays,
                                      std::uint64_t* at, std::uint32_t stride) {
     const std::uint32_t width = block.width, columns = block.columns;
@@ -489,7 +497,7 @@ class GroupOutbox {
       for (std::uint32_t from = 0; from < count; from += mine.total) {
         const std::uint32_t c = from + mine.index;
         const bool keeps = c < count && words[c] != kStray;
-        const Position place = crew.position_among(keeps);
+        const Position place = active.position_among(keeps);
         for (std::uint32_t r = 0; keeps && r < width; ++r)
           at[r * stride + kept + place.index] = words[r * columns + c];
         kept += place.total;
@@ -502,51 +510,51 @@ class GroupOutbox {
           at[r * stride + c] = words[r * columns + c];
       }
     }
-    crew.sync();
+    active.sync();
     return count;
   }
 
   /// The lane sends no more.
   ESKER_NOINLINE ESKER_HD static void leave(std::uint32_t salt, std::uint32_t group_lanes) {
     State& state = state_here();
-    const Crew crew = GroupLane::coalesced();
-    const Position mine = crew.position_among(true);
-    crew.sync();
+    const ActiveLanes active = GroupLane::coalesced();
+    const Position mine = active.position_among(true);
+    active.sync();
     bool last = false;
     if (mine.index + 1 == mine.total) {
       last = state.leavers.fetch_add_acq_rel(mine.total) + mine.total == group_lanes;  // [left]
     }
-    if (!crew.any(last)) return;
-    crew.sync();
+    if (!active.any(last)) return;
+    active.sync();
     for (std::uint32_t bin = 0; bin < kMaxBins; ++bin) {
       std::uint32_t duty = kNone;
       const std::uint32_t seen = state.bins[bin].load_acquire();
       if (last && left_of(seen) > kFull) duty = close(bin, seen);
-      do_duties(salt, crew, duty);
+      do_duties(salt, active, duty);
     }
     const std::uint64_t applied = state.applied;
-    const DeviceShare& share = share_here();
+    const PeState& pe_state = pe_state_here();
     if (last && state.by_handlers > 0)
-      counter(share.totals->by_handlers).fetch_add_relaxed(state.by_handlers);
+      counter(pe_state.totals->by_handlers).fetch_add_relaxed(state.by_handlers);
     if (last && applied > 0) {
-      counter(share.totals->sent).fetch_add_relaxed(applied);
-      counter(share.totals->local).fetch_add_relaxed(applied - state.direct);
-      counter(share.totals->direct).fetch_add_relaxed(state.direct);
-      counter(share.totals->applied).fetch_add_relaxed(applied);
+      counter(pe_state.totals->sent).fetch_add_relaxed(applied);
+      counter(pe_state.totals->local).fetch_add_relaxed(applied - state.direct);
+      counter(pe_state.totals->direct).fetch_add_relaxed(state.direct);
+      counter(pe_state.totals->applied).fetch_add_relaxed(applied);
     }
   }
 
   /// Applies up to `most` packages or chunks of frames that it finds at about as many places as the crew has
   /// lanes: slots of mailboxes and of frames in turn.
-  ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const Crew& crew, std::uint32_t looks,
+  ESKER_HD static std::uint32_t apply_near(std::uint32_t salt, const ActiveLanes& active, std::uint32_t looks,
                                            std::uint32_t most) {
-    const DeviceShare& share = share_here();
-    const std::uint32_t slots = slot_places(share), frames = places(share) - slots;
-    const std::uint32_t at_once = crew.size() < 8 ? 8 : crew.size();
-    const bool among_frames = share.has_network && frames > 0 && (looks % 2 == 0 || slots == 0);
+    const PeState& pe_state = pe_state_here();
+    const std::uint32_t slots = slot_places(pe_state), frames = places(pe_state) - slots;
+    const std::uint32_t at_once = active.size() < 8 ? 8 : active.size();
+    const bool among_frames = pe_state.has_network && frames > 0 && (looks % 2 == 0 || slots == 0);
     const std::uint32_t all = among_frames ? frames : slots;
     if (all == 0) return 0;
-    return apply_some(share, NoHandler{}, crew, salt,
+    return apply_some(pe_state, NoHandler{}, active, salt,
                       (among_frames ? slots : 0) + (salt + looks) * at_once % all,
                       all < at_once ? all : at_once, most)
         .messages;
@@ -554,13 +562,14 @@ class GroupOutbox {
 
   /// One step of waiting for room, in a mailbox, the host's queue or the pool: applies what has arrived; when
   /// there is nothing, gives way. Takes and returns how often there was nothing.
-  ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t salt, Crew crew, std::uint32_t looks) {
-    if (apply_near(salt, crew, looks, 1) > 0) return looks;
+  ESKER_NOINLINE ESKER_HD static std::uint32_t wait_step(std::uint32_t salt, ActiveLanes active,
+                                                         std::uint32_t looks) {
+    if (apply_near(salt, active, looks, 1) > 0) return looks;
     GroupLane::yield();
-    if (++looks % kLooksUntilStarving == 0) {
-      const DeviceShare& share = share_here();
-      share.host->starving.store_relaxed(1);
-      if (share.abandoned->load_relaxed() != 0) state_here().abandoned.store_relaxed(1);
+    if (++looks % kPollsUntilStarving == 0) {
+      const PeState& pe_state = pe_state_here();
+      pe_state.host->starving.store_relaxed(1);
+      if (pe_state.abandoned->load_relaxed() != 0) state_here().abandoned.store_relaxed(1);
     }
     return looks;
   }
@@ -569,8 +578,8 @@ class GroupOutbox {
   std::uint32_t applied_ = 0;  // messages that this lane has applied itself
 };
 
-/// A pass's.
-using PassOutbox = GroupOutbox<kLentPool>;
+/// A progress kernel's.
+using ProgressOutbox = GroupOutbox<kLentPool>;
 
 }  // namespace esker::gpu
 

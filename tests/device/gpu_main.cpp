@@ -14,8 +14,8 @@
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;  // ctest's SKIP_RETURN_CODE
 #if defined(ESKER_TEST_CUDA)
-  // PEs as threads share one context: with fewer hardware queues than streams, one PE's pass would stand
-  // behind another PE's kernel, which waits for it.
+  // PEs as threads share one context: with fewer hardware queues than streams, one PE's progress kernel would
+  // stand behind another PE's kernel, which waits for it.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 #endif
   ::testing::InitGoogleTest(&argc, argv);

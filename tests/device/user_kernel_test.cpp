@@ -186,7 +186,7 @@ void compute_beside_traffic(Runtime& rt) {
 }
 
 // PEs that are threads share a context: one's freeing would wait for the kernels of the others, and keep them
-// from starting the passes that those wait for. As processes they do not.
+// from starting the progress kernels that those wait for. As processes they do not.
 std::vector<Way> ways_of_one_pe() {
   std::vector<Way> ways = gpu_ways();
   std::erase_if(ways, [](const Way& way) { return way.n_pes > 1; });

@@ -95,7 +95,7 @@ def killed_unnoticed_by_launcher(bench):
 
 @case
 def exception_uncaught(bench):
-    ends_badly(bench.program("exception", 3), "the program's own trouble", seconds=END_SECONDS + 10)
+    ends_badly(bench.program("exception", 3), "the program's own fault", seconds=END_SECONDS + 10)
 
 
 @case

@@ -161,7 +161,7 @@ void bad_address(esker::Runtime& rt) {
 
 void exception_at_home(esker::Runtime& rt) {
   rt.barrier_all();
-  if (rt.pe() == 1) throw std::runtime_error("the program's own trouble");
+  if (rt.pe() == 1) throw std::runtime_error("the program's own fault");
   rt.barrier_all();
 }
 

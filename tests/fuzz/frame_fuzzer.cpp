@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes that arrive as a frame are refused, or applied inside the heap.
 //
-// Applied twice, by one applier and by two that share the heap by granules: both heaps must be the same.
-// Whatever else happens, a sanitizer's finding included, is a crash.
+// Applied twice, by one applier and by two that share the heap by ownership blocks: both heaps must be the
+// same. Whatever else happens, a sanitizer's finding included, is a crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -24,8 +24,9 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// A heap of exactly so many bytes, so that AddressSanitizer guards its ends. Two granules and a part.
-constexpr std::size_t kHeapBytes = 2 * kGranuleBytes + 520;
+/// A heap of exactly so many bytes, so that AddressSanitizer guards its ends. Two ownership blocks and a
+/// part.
+constexpr std::size_t kHeapBytes = 2 * kOwnershipBytes + 520;
 
 /// Handlers' messages are checked like the ones that come.
 class CheckingSink final : public BufferSink {

@@ -25,7 +25,8 @@ namespace esker::testing {
 inline constexpr std::uint32_t kPes = 4;
 inline constexpr std::uint32_t kMe = 1;
 inline constexpr std::uint32_t kSender = 2;
-inline constexpr std::uint64_t kHeapBytes = 5 * kGranuleBytes + 192;  // the last granule is a part of one
+inline constexpr std::uint64_t kHeapBytes =
+    5 * kOwnershipBytes + 192;  // the last ownership block is a part of one
 
 inline wire::FrameHeader header_of(const std::vector<std::byte>& frame) {
   wire::FrameHeader header;

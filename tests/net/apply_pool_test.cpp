@@ -111,7 +111,7 @@ TEST_P(Helpers, ApplyEveryFrameLikeTheReference) {
 
 TEST_P(Helpers, CloseWhatHandlersSentAfterTheTimeOutWithoutBeingAsked) {
   std::deque<Submitted> jobs;
-  jobs.emplace_back(messages().run(active_message(1), {{0, kGranuleBytes}, {1, 2}}).bytes());
+  jobs.emplace_back(messages().run(active_message(1), {{0, kOwnershipBytes}, {1, 2}}).bytes());
   const auto pool = make_pool();
   submit_all(*pool, jobs);
   poll("the outboxes", [&] { return pool->outboxes_empty(); });
@@ -146,7 +146,7 @@ TEST_P(Helpers, PassOverWhatFollowsABadAddress) {
     heap = Heap();
     errors.clear();
     const Command inc = built_in(Operation::kInc, Operand::kUint64);
-    const std::vector<std::uint64_t> good{0, kGranuleBytes, 2 * kGranuleBytes};
+    const std::vector<std::uint64_t> good{0, kOwnershipBytes, 2 * kOwnershipBytes};
     std::deque<Submitted> jobs;
     jobs.emplace_back(messages().run(inc, {good}).bytes());
     jobs.emplace_back(messages().run(inc, {{good[0], offset, good[1], good[2]}}).bytes());

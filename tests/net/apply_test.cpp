@@ -60,7 +60,7 @@ TEST_P(Apply, TakesRunsOfDifferentCommandsInTheirOrder) {
   EXPECT_TRUE(heap == expected);
 }
 
-TEST_P(Apply, EachSliceAppliesItsGranulesOnly) {
+TEST_P(Apply, EachSliceAppliesItsBlocksOnly) {
   std::vector<std::uint64_t> everywhere;
   for (std::uint64_t at = 0; at < kHeapBytes; at += 8) everywhere.push_back(at);
   const auto frame = messages().run(built_in(Operation::kInc, Operand::kUint64), {everywhere}).bytes();
@@ -74,7 +74,8 @@ TEST_P(Apply, EachSliceAppliesItsGranulesOnly) {
     for (const std::uint64_t at : everywhere) {
       std::uint64_t word = 0;
       std::memcpy(&word, heap.base() + at, 8);
-      ASSERT_EQ(word, at / kGranuleBytes % GetParam() == slice ? 1u : 0u) << "slice " << slice << ", " << at;
+      ASSERT_EQ(word, at / kOwnershipBytes % GetParam() == slice ? 1u : 0u)
+          << "slice " << slice << ", " << at;
     }
   }
 }
@@ -84,7 +85,7 @@ TEST_P(Apply, BadAddressIsAnErrorNamingItThatLeavesTheHeapToTheRunsBefore) {
   for (const Command command : built_in_commands()) {
     const std::uint64_t bytes = operand_bytes(command.operand);
     std::vector<std::uint64_t> bad{kHeapBytes,
-                                   kHeapBytes + kGranuleBytes,
+                                   kHeapBytes + kOwnershipBytes,
                                    std::uint64_t{1} << 48,
                                    std::uint64_t{1} << 63,
                                    ~std::uint64_t{7},  // 2^64 - 8
@@ -185,9 +186,9 @@ TEST_P(ApplyHandlers, AreNotCalledForABadTargetNorAfterIt) {
        {kHeapBytes, kHeapBytes - 4, std::uint64_t{12}, std::uint64_t{1} << 63, ~std::uint64_t{7}}) {
     Heap heap;
     Heap expected;
-    // The same granule, so that one slice has all three.
-    const std::uint64_t near = offset / kGranuleBytes * kGranuleBytes;
-    const bool can_be_near = near < kHeapBytes - kGranuleBytes;
+    // The same ownership block, so that one slice has all three.
+    const std::uint64_t near = offset / kOwnershipBytes * kOwnershipBytes;
+    const bool can_be_near = near < kHeapBytes - kOwnershipBytes;
     const std::uint64_t good = can_be_near ? near : 0;
     const auto frame = messages().run(active_message(1), {{good, offset, good}, {1, 2, 4}}).bytes();
     Appliers appliers(table, GetParam());

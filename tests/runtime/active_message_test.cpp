@@ -55,46 +55,49 @@ TEST_P(ActiveMessage, BarrierWaitsForFanOut) {
   run_pes(GetParam(), [](Runtime& rt) { check_fan_out(rt, 9, 8); });
 }
 
-constexpr std::uint64_t kGranule = 4096;
+constexpr std::uint64_t kBlock = 4096;
 struct Granule {
-  static constexpr std::uint64_t kTargets = kGranule / 8 - 1;
+  static constexpr std::uint64_t kTargets = kBlock / 8 - 1;
   std::uint64_t calls;
   std::uint64_t targets[kTargets];
 };
 
-// Plain counters: a handler that is not alone on its granule loses counts, and ThreadSanitizer sees it.
-void count_in_granules(Runtime& rt) {
-  constexpr std::uint64_t kMessages = 1000, kGranules = 5;
-  const auto granules = rt.heap().allocate<Granule>(kGranules);
-  ASSERT_EQ(reinterpret_cast<std::uintptr_t>(granules.data()) % kGranule, 0u);
+// Plain counters: a handler that is not alone on its ownership block loses counts, and ThreadSanitizer sees
+// it.
+void count_in_ownership_blocks(Runtime& rt) {
+  constexpr std::uint64_t kMessages = 1000, kBlocks = 5;
+  const auto blocks = rt.heap().allocate<Granule>(kBlocks);
+  ASSERT_EQ(reinterpret_cast<std::uintptr_t>(blocks.data()) % kBlock, 0u);
   const auto handler = rt.register_handler<std::uint64_t, std::uint32_t>(
-      "count", [=] ESKER_LAMBDA(HandlerContext&, std::uint64_t & target, const std::uint32_t& granule) {
+      "count", [=] ESKER_LAMBDA(HandlerContext&, std::uint64_t & target, const std::uint32_t& block) {
         ++target;
-        ++granules[granule].calls;
+        ++blocks[block].calls;
       });
   rt.launch(kMessages, [=] ESKER_LAMBDA(WorkItem item) {
-    const auto granule = static_cast<std::uint32_t>(item.global_id() % kGranules);
+    const auto block = static_cast<std::uint32_t>(item.global_id() % kBlocks);
     const std::uint64_t word = item.global_id() % Granule::kTargets;
     for (std::uint32_t pe = 0; pe < item.n_pes(); ++pe) {
-      shmem_am(item, handler, &granules[granule].targets[word], granule, pe);
+      shmem_am(item, handler, &blocks[block].targets[word], block, pe);
     }
   });
   rt.barrier_all();
-  for (const Granule& granule : rt.heap().read(granules)) {
-    EXPECT_EQ(granule.calls, rt.n_pes() * kMessages / kGranules);
+  for (const Granule& block : rt.heap().read(blocks)) {
+    EXPECT_EQ(block.calls, rt.n_pes() * kMessages / kBlocks);
     std::uint64_t sum = 0;
-    for (const std::uint64_t target : granule.targets) sum += target;
-    EXPECT_EQ(sum, granule.calls);
+    for (const std::uint64_t target : block.targets) sum += target;
+    EXPECT_EQ(sum, block.calls);
   }
 }
-TEST_P(ActiveMessage, HandlersAreAloneOnTheirGranule) { run_pes(GetParam(), count_in_granules); }
+TEST_P(ActiveMessage, HandlersAreAloneOnTheirOwnershipBlock) {
+  run_pes(GetParam(), count_in_ownership_blocks);
+}
 
 struct Pair {
   std::uint64_t first, second;
 };
 /// Plain counters too, side by side.
 struct CountPair {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(Pair);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(Pair);
   ESKER_HD void operator()(HandlerContext&, Pair& pair, const std::uint64_t& more) const {
     ++pair.first;
     pair.second += more;
@@ -102,7 +105,7 @@ struct CountPair {
 };
 /// Calls for one target may run side by side.
 struct CountTogether {
-  static constexpr std::uint64_t kGranuleBytes = 0;
+  static constexpr std::uint64_t kOwnershipBytes = 0;
   ESKER_HD void operator()(HandlerContext&, Pair& pair, const std::uint64_t& more) const {
     reinterpret_cast<DeviceAtomic<std::uint64_t>&>(pair.first).fetch_add_relaxed(1);
     reinterpret_cast<DeviceAtomic<std::uint64_t>&>(pair.second).fetch_add_relaxed(more);
@@ -125,7 +128,7 @@ void count_pairs(Runtime& rt) {
   }
   EXPECT_EQ(calls, rt.n_pes() * kMessages);
 }
-TEST_P(ActiveMessage, HandlersAreAloneOnAGranuleAsSmallAsTheySay) {
+TEST_P(ActiveMessage, HandlersAreAloneOnABlockAsSmallAsTheySay) {
   run_pes(GetParam(), count_pairs<CountPair>);
 }
 
@@ -185,7 +188,7 @@ struct Least {
   std::uint64_t calls;
 };
 struct LowerTo {
-  static constexpr std::uint64_t kGranuleBytes = sizeof(Least);
+  static constexpr std::uint64_t kOwnershipBytes = sizeof(Least);
   ESKER_HD static DeviceAtomic<std::uint64_t>& word(std::uint64_t& value) {
     return reinterpret_cast<DeviceAtomic<std::uint64_t>&>(value);
   }

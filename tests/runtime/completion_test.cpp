@@ -27,7 +27,7 @@ struct Counter {
   std::uint64_t& word;
   ESKER_HD void count() const {
 #if defined(ESKER_ON_CUDA) || defined(ESKER_ON_HIP)
-    ++word;  // alone on its granule
+    ++word;  // alone on its ownership block
 #else
     std::atomic_ref<std::uint64_t>(word).fetch_add(1, std::memory_order_release);
 #endif

@@ -9,7 +9,8 @@
 namespace esker::testing {
 namespace {
 
-constexpr std::uint64_t kWords = std::uint64_t{1} << 18;  // over many granules: handlers run side by side
+constexpr std::uint64_t kWords = std::uint64_t{1}
+                                 << 18;  // over many ownership blocks: handlers run side by side
 
 struct Flood {
   std::uint64_t lanes, asks_a_lane;

@@ -9,7 +9,7 @@
 #include "pes.hpp"
 
 #if defined(ESKER_TEST_SIMULATED)
-#include <esker/net/gpu/share.hpp>
+#include <esker/net/gpu/pe_state.hpp>
 #endif
 
 namespace esker::testing {
@@ -114,7 +114,7 @@ TEST_P(PeerMemoryWithout, AccessAPairUsesTheNetworkAtBothEndsAndOthersTheirLinks
     for (const std::uint64_t count : rt.heap().read(counts)) EXPECT_EQ(count, 2 * kLanes);
     for (const std::uint64_t count : rt.heap().read(calls)) EXPECT_EQ(count, kLanes);
     for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe) {
-      const bool by_network = rt.device_context().device_share->bin(pe) == gpu::kNetwork;
+      const bool by_network = rt.device_context().pe_state->bin(pe) == gpu::kNetwork;
       EXPECT_EQ(by_network, rt.pe() + pe == 1) << "from PE " << rt.pe() << " to PE " << pe;
     }
   });

@@ -48,7 +48,7 @@ struct Amount {
   std::uint64_t value;
 };
 
-/// Every PE counts on every PE, by increments and by a handler that passes half of its calls on.
+/// Every PE counts on every PE, by increments and by a handler that progress kernels half of its calls on.
 void count_everywhere(std::uint32_t n_pes, const std::string& transport) {
   esker::Runtime rt(small_config());
   require(rt.n_pes() == n_pes, fmt::format("{} PEs instead of {}", rt.n_pes(), n_pes));
@@ -158,7 +158,7 @@ void leave_by_an_exception(int pe) {
     esker::Runtime rt(config);
     const auto words = rt.heap().allocate<std::uint64_t>(4);
     rt.barrier_all();
-    if (pe == 1) throw std::logic_error("the program's own trouble");
+    if (pe == 1) throw std::logic_error("the program's own fault");
     // A launch that drives the network itself would learn of PE 1's end before it sends.
     rt.launch(kLanes, [=](esker::WorkItem item) { shmem_inc(item, &words[0], 1); });
     MPI_Recv(&told, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -77,8 +77,8 @@ struct Producers::Memory {
               how.slots, how.package_bytes),
         host_words(sizeof(gpu::HostWords)),
         bins(kMaxPes),
-        share_memory(sizeof(gpu::DeviceShare)) {
-    gpu::DeviceShare share{};
+        share_memory(sizeof(gpu::PeState)) {
+    gpu::PeState share{};
     share.n_pes = kMaxPes;
     share.has_network = true;
     share.host_queue = queue;
@@ -98,7 +98,7 @@ struct Producers::Memory {
   DeviceMemory bins, share_memory;
   Stream stream;
 
-  const gpu::DeviceShare* share() const { return static_cast<const gpu::DeviceShare*>(share_memory.memory); }
+  const gpu::PeState* share() const { return static_cast<const gpu::PeState*>(share_memory.memory); }
 };
 
 Producers::Producers(const Producing& how) : how_{how}, memory_{std::make_unique<Memory>(how)} {}

@@ -25,24 +25,24 @@ inline constexpr std::uint32_t kHandlerShards = 64;
 inline constexpr std::uint32_t kHandlerSlots = 1u << 13;
 inline constexpr std::uint32_t kHandlerSlotBytes = kLineBytes;
 static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
-// Granules share locks by number. Some 30 thousand are held at a time, and a message whose lock another
-// granule holds costs as much as one that really meets another.
-inline constexpr std::uint32_t kGranuleLocks = 1u << 20;
-inline constexpr std::uint32_t kPassLanes = 256;   // of a pass's group
-inline constexpr std::uint32_t kLeftToPasses = 8;  // of a GPU that a launch could fill, one part in so many
+// Ownership blocks share locks by number. Some 30 thousand are held at a time, and a message whose lock
+// another ownership block holds costs as much as one that really meets another.
+inline constexpr std::uint32_t kOwnershipLocks = 1u << 20;
+inline constexpr std::uint32_t kProgressLanes = 256;  // of a progress kernel's group
+inline constexpr std::uint32_t kReservedPart = 8;  // of a GPU that a launch could fill, one part in so many
 
 /// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
 /// fill.
 inline constexpr std::uint32_t kLeastBlocks = 8, kMostBlocks = 32;
-inline constexpr std::uint32_t kLeastOfPass = 4;  // whose handlers do not wait for one
+inline constexpr std::uint32_t kLeastProgressBlocks = 4;  // whose handlers do not wait for one
 ESKER_HD constexpr std::uint32_t blocks_for(std::uint32_t bins, std::uint32_t a_bin,
                                             std::uint32_t least = kLeastBlocks) {
   const std::uint32_t blocks = bins * a_bin;
   return blocks < least ? least : blocks > kMostBlocks ? kMostBlocks : blocks;
 }
-/// Bytes of the pool of a pass, for which every kernel leaves room: with it a pass takes a third of the 64
-/// KiB that a processor has at least.
-inline constexpr std::uint32_t kLeastPassPool = 10 << 10;
+/// Bytes of the pool of a progress kernel, for which every kernel leaves room: with it a progress kernel
+/// takes a third of the 64 KiB that a processor has at least.
+inline constexpr std::uint32_t kLeastProgressPool = 10 << 10;
 /// What it is worth to lend a group whose lanes send to so many bins.
 constexpr std::uint32_t most_pool_bytes(std::uint32_t bins) {
   return bins == 0 ? kLeastBlocks * 128 : blocks_for(bins, 4) * Mailbox::kPayloadWords * 8;
@@ -94,7 +94,7 @@ ESKER_HD inline DeviceAtomic<std::uint64_t>& counter(std::uint64_t& word) {
 }
 
 /// What a lane has to report. The first one wins.
-enum class Trouble : std::uint32_t {
+enum class Fault : std::uint32_t {
   kNone,
   kBadPe,          // a lane's call names a PE that does not exist
   kBadTarget,      // a lane's call names a target outside the heap
@@ -106,19 +106,20 @@ enum class Trouble : std::uint32_t {
 
 /// In host memory that lanes write: each word by one side.
 struct HostWords {
-  // A pass's result, written by its last group. `pass` last.
+  // A progress kernel's result, written by its last group. `progress kernel` last.
   struct Snapshot {
     Totals totals;
-    std::uint64_t moved;            // messages applied or sent on in the pass
+    std::uint64_t moved;            // messages applied or sent on in the progress kernel
     std::uint64_t handler_backlog;  // messages of handlers that nobody has sent on
-    std::uint64_t waiting;          // waiting_bit()s of handlers whose messages the pass has left
+    std::uint64_t waiting;          // waiting_bit()s of handlers whose messages the progress kernel has left
   } snapshot;
-  SystemAtomic<std::uint64_t> pass;            // number of the last pass that has ended; [pass]
-  SystemAtomic<std::uint32_t> starving;        // lanes wait for peers, or for the host, to make room
+  SystemAtomic<std::uint64_t>
+      progress_kernel;                   // number of the last progress kernel that has ended; [progress]
+  SystemAtomic<std::uint32_t> starving;  // lanes wait for peers, or for the host, to make room
   SystemAtomic<std::uint32_t> calls_handlers;  // 1: lanes have sent active messages
-  SystemAtomic<std::uint32_t> trouble;         // 1: `report` stands; [trouble]
+  SystemAtomic<std::uint32_t> fault;           // 1: `report` stands; [fault]
   struct Report {
-    Trouble trouble;
+    Fault fault;
     std::uint32_t pe;
     std::uint32_t lane;
     std::uint32_t is_handler;
@@ -131,8 +132,8 @@ struct HostWords {
   SystemAtomic<std::uint64_t> frame_done[kFrames];  // generation whose chunks are all applied; [frame]
 };
 
-/// What the groups of a pass have come to, together.
-struct PassResult {
+/// What the groups of a progress kernel have come to, together.
+struct ProgressResult {
   std::uint64_t moved;
   std::uint64_t waiting;
 };
@@ -147,8 +148,9 @@ struct HandlerShard {
   alignas(kLineBytes) DeviceAtomic<std::uint32_t> calls;  // see HandlersRoom
 };
 
-/// Messages of a package as lists: all of a granule's are on one. In scratchpad, for each wave of a pass.
-struct GranuleLists {
+/// Messages of a package as lists: all of an ownership block's are on one. In scratchpad, for each wave of a
+/// progress kernel.
+struct OwnershipLists {
   static constexpr std::uint32_t kMessages = 256;  // at a time
   static constexpr std::uint32_t kLists = 64;
   static constexpr std::uint32_t kEnd = 0xffff;
@@ -162,32 +164,35 @@ struct GranuleLists {
     next[message] = static_cast<std::uint16_t>(head);
   }
 };
-struct PassLists {
-  GranuleLists of_wave[kPassLanes / 32];
+struct ProgressLists {
+  OwnershipLists of_wave[kProgressLanes / 32];
 };
 
-struct DeviceShare;
+struct PeState;
 
-struct PassShape {
+struct ProgressShape {
   std::uint32_t groups;
   std::uint32_t pool_bytes;  // of a group, for what its handlers send
 };
 
 /// A handler in a source file that a device compiler compiles, made by register_handler(). Its code stands in
-/// passes of its own (net/gpu/pass.hpp): a kernel cannot call by address what was not compiled with it.
+/// progress kernels of its own (net/gpu/progress kernel.hpp): a kernel cannot call by address what was not
+/// compiled with it.
 struct HandlerOnDevice {
-  /// Loads its pass onto the current device; returns the scratchpad that a group of it takes beside its pool.
+  /// Loads its progress kernel onto the current device; returns the scratchpad that a group of it takes
+  /// beside its pool.
   std::function<std::uint32_t()> load;
-  /// Starts a pass that applies messages for handler `index` too: "", or what went wrong.
-  std::function<std::string(std::uint32_t index, const DeviceShare* share, std::uint64_t number,
-                            PassShape shape, void* stream)>
-      start_pass;
+  /// Starts a progress kernel that applies messages for handler `index` too: "", or what went wrong.
+  std::function<std::string(std::uint32_t index, const PeState* pe_state, std::uint64_t number,
+                            ProgressShape shape, void* stream)>
+      start_progress_kernel;
 };
 
 /// Everything that lanes need. In device memory, where the host writes it in the order of the stream on which
-/// kernels read it, and so between them; passes, which have a stream of their own, have a copy of their own.
-/// Each group copies it to its scratchpad, since acquiring empties the cache that it would otherwise stay in.
-struct DeviceShare {
+/// kernels read it, and so between them; progress kernels, which have a stream of their own, have a copy of
+/// their own. Each group copies it to its scratchpad, since acquiring empties the cache that it would
+/// otherwise stay in.
+struct PeState {
   HeapView heap;
   std::uint32_t pe;
   std::uint32_t n_pes;      // destinations
@@ -199,7 +204,8 @@ struct DeviceShare {
   std::uint8_t near_bins[kNear];
   const std::uint8_t* bin_of;
   PackageQueue host_queue;
-  PackageQueue pass_queue;  // the same for passes, which lanes that wait must not keep from sending
+  PackageQueue
+      progress_queue;  // the same for progress kernels, which lanes that wait must not keep from sending
   std::uint32_t pe_of[kMaxLinks];
   Mailbox to[kMaxLinks];
   Mailbox from[kMaxLinks];
@@ -211,12 +217,12 @@ struct DeviceShare {
   std::uint64_t frame_at;        // of a frame in its slot; its first chunk ends there
   HandlerShard* handler_shards;  // null: there are no handlers
   std::byte* handler_slots;
-  DeviceAtomic<std::uint32_t>* granule_locks;
+  DeviceAtomic<std::uint32_t>* ownership_locks;
   Totals* totals;
   HostWords* host;
-  DeviceAtomic<std::uint32_t>* trouble_taken;
-  DeviceAtomic<std::uint32_t>* pass_groups;  // groups of a pass that have ended
-  PassResult* pass_result;
+  DeviceAtomic<std::uint32_t>* fault_taken;
+  DeviceAtomic<std::uint32_t>* progress_groups;  // groups of a progress kernel that have ended
+  ProgressResult* progress_result;
   // 1: nobody empties any more what lanes fill. Thousands of waves look at it while they wait.
   const DeviceAtomic<std::uint32_t>* abandoned;
   const std::uint64_t* heap_end;  // of this moment: it may have grown since this copy was made
@@ -235,23 +241,23 @@ struct DeviceShare {
     return destination < kNear ? near_bins[destination] : bin_of[destination];
   }
 };
-static_assert(std::is_trivially_copyable_v<DeviceShare> && sizeof(DeviceShare) % 8 == 0);
+static_assert(std::is_trivially_copyable_v<PeState> && sizeof(PeState) % 8 == 0);
 
 inline constexpr std::uint32_t kSelf = kMaxLinks;
 inline constexpr std::uint32_t kNetwork = kMaxLinks + 1;
 
 /// Before a lane sends a package: the host is to know whether handlers will run. The kernel's end orders it.
-ESKER_HD inline void note_call(const DeviceShare& share, std::uint32_t command) {
+ESKER_HD inline void note_call(const PeState& pe_state, std::uint32_t command) {
   if (Command::from_word(command).operation == Operation::kActiveMessage)
-    share.host->calls_handlers.store_relaxed(1);
+    pe_state.host->calls_handlers.store_relaxed(1);
 }
 
 /// Tells the host. Any lane; the first report stands.
-ESKER_NOINLINE ESKER_HD inline void tell(const DeviceShare& share, HostWords::Report what) {
+ESKER_NOINLINE ESKER_HD inline void tell(const PeState& pe_state, HostWords::Report what) {
   std::uint32_t none = 0;
-  if (!share.trouble_taken->compare_exchange_relaxed(none, 1)) return;
-  share.host->report = what;
-  share.host->trouble.store_release(1);  // [trouble]
+  if (!pe_state.fault_taken->compare_exchange_relaxed(none, 1)) return;
+  pe_state.host->report = what;
+  pe_state.host->fault.store_release(1);  // [fault]
 }
 
 }  // namespace esker::gpu
