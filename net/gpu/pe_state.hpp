@@ -11,8 +11,8 @@
 #include <esker/aggregator/command.hpp>
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
-#include <esker/net/gpu/mailbox.hpp>
 #include <esker/net/handler.hpp>
+#include <esker/queue/mailbox.hpp>
 #include <esker/queue/package_queue.hpp>
 
 namespace esker::gpu {
