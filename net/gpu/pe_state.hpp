@@ -10,8 +10,8 @@
 #include <esker/device/platform.hpp>
 #include <esker/net/gpu/device_words.hpp>
 #include <esker/net/gpu/frame_layout.hpp>
+#include <esker/net/gpu/handler_memory.hpp>
 #include <esker/net/gpu/handler_on_device.hpp>
-#include <esker/net/gpu/handler_shards.hpp>
 #include <esker/net/gpu/host_words.hpp>
 #include <esker/net/gpu/ownership.hpp>
 #include <esker/net/gpu/pool.hpp>

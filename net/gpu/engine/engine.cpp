@@ -34,8 +34,8 @@ class Engine final : public DeviceEngine {
     if (settings_.heap_on_device) frames_.emplace(device_, settings_.frame_bytes);
     PeState& state = memory_.state();
     state.heap = {heap_.base(), 0};
-    queues_.describe(state);
-    if (frames_) frames_->describe(state);
+    queues_.fill_in(state);
+    if (frames_) frames_->fill_in(state);
     memory_.publish();
   }
   ~Engine() override {

@@ -15,7 +15,7 @@ Frames::Frames(const OpenedDevice& device, std::uint32_t frame_bytes)
   for (std::uint32_t f = 0; f < kFrames; ++f) free_.push_back(f);
 }
 
-void Frames::describe(PeState& pe_state) const {
+void Frames::fill_in(PeState& pe_state) const {
   pe_state.frames = frames_.as<std::byte>();
   pe_state.frame_bytes = layout_.slot_bytes;
   pe_state.frame_at = layout_.frame_at;

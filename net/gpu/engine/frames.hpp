@@ -20,7 +20,8 @@ class Frames {
   /// Frames have up to `frame_bytes`.
   Frames(const OpenedDevice& device, std::uint32_t frame_bytes);
 
-  void describe(PeState& pe_state) const;
+  /// The part of the PE state that lanes need to take chunks.
+  void fill_in(PeState& pe_state) const;
   /// Sends a frame to the device, where lanes apply it. False: all slots are in use.
   bool try_submit(ApplyJob& job);
   /// Ends the jobs whose frames are applied. True if there was one.

@@ -40,7 +40,7 @@ class HostQueues {
     of_progress_ = HostQueueMemory(std::min(settings.package_slots, kProgressSlots), settings.package_bytes,
                                    "the package queue of progress kernels");
   }
-  void describe(PeState& pe_state) const {
+  void fill_in(PeState& pe_state) const {
     pe_state.host_queue = of_lanes_.queue();
     pe_state.progress_queue = of_progress_.queue();
   }

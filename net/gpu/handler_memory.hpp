@@ -25,7 +25,7 @@ inline constexpr std::size_t kHandlerShardBytes =
 
 struct HandlerShard {
   HandlerQueue::Counter tail, head;
-  alignas(kLineBytes) DeviceAtomic<std::uint32_t> calls;  // see HandlersRoom
+  alignas(kLineBytes) DeviceAtomic<std::uint32_t> calls;  // under way, for which slots are kept
 };
 static_assert(sizeof(HandlerShard) == 3 * kLineBytes);
 
