@@ -195,7 +195,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
   bool runs_on_device() const { return device_ != nullptr; }
   void* stream() const { return device_ ? device_->stream() : nullptr; }
   void leave_place(std::uint32_t scratch_bytes) const {
-    if (device_) device_->leave_place(scratch_bytes);
+    if (device_) device_->reserve(scratch_bytes);
   }
   std::string device_name() const { return device_ ? device_->name() : "cpu"; }
   void* begin_launch(const char* name) {

@@ -83,7 +83,7 @@ void Runtime::Impl::link_peers() {
 void Runtime::Impl::part_from_peers() {
   device_->close_peers();
   gather(Collective::kEnd, {});
-  device_->let_memory_go();
+  device_->retract_offer();
 }
 
 }  // namespace esker

@@ -91,7 +91,7 @@ struct DeviceKernel {
   }
 
   /// Starts it: "", or what went wrong. Where there are handlers it first calls leave_place(bytes): the
-  /// scratchpad that a group of a progress kernel finds beside it, or 0 (DeviceEngine::leave_place).
+  /// scratchpad that a group of a progress kernel finds beside it, or 0 (DeviceEngine::reserve).
   template <class LeavePlace>
   static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
                            void* stream, const LeavePlace& leave_place) {
@@ -103,12 +103,12 @@ struct DeviceKernel {
         const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes, scratch_bytes);
         const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
         run.group_lanes = kGroupLanes;
-        const std::uint64_t share = (held - held / gpu::kReservedPart) / context.sharers;
+        const std::uint64_t share = (held - held / gpu::ProgressPolicy::kReservedPart) / context.sharers;
         run.lanes = std::min(std::max(share, std::uint64_t{1}), needed) * kGroupLanes;
         place_bytes = gpu::declared_scratch<DeviceKernel>() + gpu::kScratchAside + scratch_bytes;
       }
     } else if ((context.has_handlers || context.sharers > 1) && shape.group_lanes <= 1024) {
-      constexpr std::uint32_t kOfProgress = sizeof(gpu::ProgressLists) + gpu::kLeastProgressPool;
+      constexpr std::uint32_t kOfProgress = sizeof(gpu::ProgressLists) + gpu::ProgressPolicy::kPoolBytes;
       if (!gpu::try_leave_room<DeviceKernel, gpu::ProgressKernel<gpu::NoHandler>>(
               shape, kOfProgress, context.sharers, scratch_bytes)) {
         return "groups of " + std::to_string(shape.group_lanes) +

@@ -89,10 +89,10 @@ ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state
                                                     Caller caller, const char* call, std::uint64_t offset,
                                                     std::uint64_t bytes, std::uint32_t alignment,
                                                     std::uint32_t pe) {
-  gpu::HostWords::Report report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
-                                bytes, {}, alignment};
+  gpu::FaultReport report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
+                          bytes, {}, alignment};
   for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
-  gpu::tell(pe_state, report);
+  gpu::report_fault(pe_state, report);
 }
 #endif
 

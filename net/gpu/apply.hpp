@@ -61,9 +61,9 @@ struct Messages {
   ESKER_NOINLINE ESKER_HD static bool may_be_inside(const PeState& pe_state, std::uint64_t at,
                                                     std::uint32_t bytes, std::uint32_t alignment,
                                                     std::uint32_t source) {
-    const std::uint64_t end = counter(*const_cast<std::uint64_t*>(pe_state.heap_end)).load_relaxed();
+    const std::uint64_t end = pe_state.words->heap_end.load_relaxed();
     if (is_inside({nullptr, end}, at, bytes, alignment)) return true;
-    tell(pe_state, {Fault::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
+    report_fault(pe_state, {Fault::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
     return false;
   }
 };
@@ -373,7 +373,7 @@ static_assert(HandlerTable::kMaxHandlers < kSentOn);
 
 /// The shard that this lane's wave uses.
 ESKER_HD inline std::uint32_t handler_shard_here() {
-  constexpr std::uint32_t kWaves = kProgressLanes / 32;
+  constexpr std::uint32_t kWaves = ProgressPolicy::kGroupLanes / 32;
   return (static_cast<std::uint32_t>(own_group()) * kWaves + GroupLane::wave_of(own_lane())) % kHandlerShards;
 }
 

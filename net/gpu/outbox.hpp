@@ -28,7 +28,6 @@ ESKER_HD inline std::uint32_t salt_of(const GroupLane& lane) {
 /// After so many looks in vain a crew wakes the host, and sees whether it has gone; one of a progress kernel
 /// gives up.
 inline constexpr std::uint32_t kPollsUntilStarving = 256;
-inline constexpr std::uint32_t kProgressPolls = 64;
 
 /// Puts a message of a handler, whose word r is words[r * stride], where it waits to be sent on: in this
 /// wave's shard, or so many behind it. If there is no room the job ends, since a handler must not wait.
@@ -38,7 +37,8 @@ ESKER_HD inline void queue_message(const PeState& pe_state, std::uint32_t comman
   HandlerQueue queue = pe_state.handler_queue((handler_shard_here() + shards_on) % kHandlerShards);
   const std::uint64_t ticket = queue.reserve();
   if (!queue.was_empty(ticket)) {
-    return tell(pe_state, {Fault::kHandlersOutrun, pe_state.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
+    return report_fault(pe_state,
+                        {Fault::kHandlersOutrun, pe_state.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
   }
   for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r * stride];
   queue.publish(ticket, command, width, 1);
@@ -118,7 +118,7 @@ class GroupOutbox {
     if (lane.lane() == 0) {
       // Packages cost by the package, so blocks are large rather than many.
       const std::uint32_t least =
-          blocks_for(pe_state.bins(), 2, in_progress_kernel ? kLeastProgressBlocks : kLeastBlocks);
+          blocks_for(pe_state.bins(), 2, in_progress_kernel ? ProgressPolicy::kLeastBlocks : kLeastBlocks);
       const std::uint32_t most = blocks_for(pe_state.bins(), 4);
       const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
       const std::uint32_t blocks = whole < least ? least : whole > most ? most : whole;
@@ -412,7 +412,7 @@ class GroupOutbox {
           has = state.in_progress_kernel ? queue.try_reserve(ticket) : queue.was_empty(ticket);  // [reuse]
         if (active.any(has)) break;
         looks = wait_step(salt, active, looks);
-        if (state.in_progress_kernel && looks >= kProgressPolls)
+        if (state.in_progress_kernel && looks >= ProgressPolicy::kPolls)
           return give_up(active, mine, index, words, count);
         if (active.any(state.abandoned.load_relaxed() != 0)) return drop(active, leads, index);
       }
@@ -436,7 +436,7 @@ class GroupOutbox {
         claimed = empty && rank.index == salt % rank.total && box.try_claim(slot, turn);
         if (active.any(claimed)) break;
         looks = rank.total > 0 ? looks + 1 : wait_step(salt, active, looks);
-        if (state.in_progress_kernel && looks >= kProgressPolls)
+        if (state.in_progress_kernel && looks >= ProgressPolicy::kPolls)
           return give_up(active, mine, index, words, count);
         if (active.any(state.abandoned.load_relaxed() != 0)) return drop(active, leads, index);
       }
@@ -569,7 +569,7 @@ class GroupOutbox {
     if (++looks % kPollsUntilStarving == 0) {
       const PeState& pe_state = pe_state_here();
       pe_state.host->starving.store_relaxed(1);
-      if (pe_state.abandoned->load_relaxed() != 0) state_here().abandoned.store_relaxed(1);
+      if (pe_state.words->abandoned.load_relaxed() != 0) state_here().abandoned.store_relaxed(1);
     }
     return looks;
   }

@@ -1,4 +1,4 @@
-// What a PE's GPU reaches of the others on its host: inboxes, heaps, and who shares it.
+// The PEs of this host whose GPU memory a PE reaches: their inboxes and heaps, and who shares its GPU.
 #pragma once
 
 #include <cstddef>
@@ -12,37 +12,38 @@
 
 namespace esker::gpu {
 
-/// State    made -> offered -> opened -> linked -> closed -> free.
-/// Contract One thread; its device is the current one in each call, the destructor's included, which comes
-///          when no kernel runs any more. Between offered and free peers' kernels may write into the inbox
-///          and the heap: a destructor that comes meanwhile leaves the inbox allocated.
-/// Errors   Error{kDevice} or {kOutOfMemory}. A peer that cannot be reached is none.
-class Links {
+/// State    made -> offered -> opened -> linked -> closed -> retracted.
+/// Contract One thread, whose current device is this PE's in each call. The destructor too; no kernel runs
+/// any
+///          more when it is called. Between offered and retracted, peers' kernels may write into the inbox
+///          and the heap: a destructor that is called meanwhile leaves the inbox allocated.
+/// Errors   Error{kDevice} or {kOutOfMemory}. A peer that cannot be reached is no error.
+class Peers {
  public:
-  Links(const DeviceSettings& settings, int device) : settings_{settings}, device_{device} {}
-  ~Links();
-  Links(const Links&) = delete;
-  Links& operator=(const Links&) = delete;
+  Peers(const DeviceSettings& settings, int device) : settings_{settings}, device_{device} {}
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
 
   /// Makes the inbox, where the heap is on the device.
   InboxOffer offer(std::byte* heap);
   /// DeviceEngine::open_peers().
   std::uint64_t open(const std::vector<InboxOffer>& offers, bool use_peers);
-  /// DeviceEngine::link(): fills in what `state` says of destinations and links.
+  /// DeviceEngine::link(): fills in the links and the table of destinations of `pe_state`.
   std::uint32_t link(const std::vector<std::uint64_t>& opened, PeState& pe_state);
   /// DeviceEngine::why_not_linked().
   const std::string& why_not_linked() const { return why_not_linked_; }
   /// DeviceEngine::sharers().
   std::uint32_t sharers() const { return sharers_; }
-  /// Of peers' memory.
+  /// Closes the memory of peers.
   void close();
-  /// Peers have closed this PE's.
-  void set_free() { is_exposed_ = false; }
+  /// Peers have closed the memory of this PE.
+  void retract_offer() { is_exposed_ = false; }
   bool is_exposed() const { return is_exposed_; }
 
  private:
   struct Offer;
-  /// A PE of this host, by its number there, or of none.
+  /// A PE of the job, with its number among the PEs of this host.
   struct Peer {
     static constexpr std::uint32_t kElsewhere = ~0u;
     std::uint32_t number = kElsewhere;
@@ -61,7 +62,7 @@ class Links {
   const int device_;
   std::uint32_t sharers_ = 1;
   DeviceMemory inbox_, bins_;
-  std::vector<Peer> peers_;    // of all PEs; what this PE's says is its number
+  std::vector<Peer> peers_;    // of all PEs, this one included
   std::vector<void*> opened_;  // peers' inboxes and heaps
   std::string why_not_linked_;
   bool is_exposed_ = false;

@@ -1,16 +1,16 @@
-// Links between the GPUs of a host, by CUDA IPC, or within a process by their addresses.
+// Opening the memory of the GPUs of a host: of other processes by IPC, of the own process by address.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <esker/net/gpu/links.hpp>
+#include <esker/net/gpu/engine/peers.hpp>
 #include <esker/net/host.hpp>
 
 namespace esker::gpu {
 
-/// What an offer's words hold.
-struct Links::Offer {
+/// The words of an InboxOffer.
+struct Peers::Offer {
   std::uint64_t host;
   std::uint64_t process;
   char device[16];            // its PCI address: processes may count devices differently
@@ -29,20 +29,20 @@ struct Links::Offer {
 
 namespace {
 
-/// An inbox has a part for each PE of the host that may be a link, by its number there, and the last for
-/// the PE itself: what the other PE writes, the words in which it says so, and the words in which it says
-/// that slots of the mailbox towards it are empty.
+/// An inbox has a part for each PE of the host that may be a link, by its number there, and the last one for
+/// the PE itself. A part is the mailbox from that PE, its receiver's turn words, and the sender's turn words
+/// of the mailbox towards that PE.
 constexpr std::size_t kMailboxBytes = Mailbox::kStorageBytes + 2 * Mailbox::kTurnBytes;
-/// The mailbox in part `part` of the receiver's inbox, whose sender has the part `back` for the receiver.
+/// The mailbox in part `part` of the receiver's inbox. In the sender's inbox, part `back` is the receiver's.
 Mailbox mailbox(std::byte* receiver, std::uint32_t part, std::byte* sender, std::uint32_t back) {
   std::byte* const storage = receiver + part * kMailboxBytes;
-  std::byte* const empties = sender + back * kMailboxBytes + Mailbox::kStorageBytes + Mailbox::kTurnBytes;
-  return {storage, reinterpret_cast<Mailbox::Turn*>(empties),
+  std::byte* const senders = sender + back * kMailboxBytes + Mailbox::kStorageBytes + Mailbox::kTurnBytes;
+  return {storage, reinterpret_cast<Mailbox::Turn*>(senders),
           reinterpret_cast<Mailbox::Turn*>(storage + Mailbox::kStorageBytes)};
 }
 
-/// This process's number of the device at that PCI address; -1: it does not see it.
-int number_of(const char* address) {
+/// This process's number of the device at that PCI address; -1 if it does not see it.
+int device_at(const char* address) {
   int device = -1;
   if (ESKER_GPU(DeviceGetByPCIBusId)(&device, address) == ESKER_GPU(Success)) return device;
   (void)ESKER_GPU(GetLastError)();
@@ -51,19 +51,19 @@ int number_of(const char* address) {
 
 }  // namespace
 
-Links::~Links() {
+Peers::~Peers() {
   close();
   if (is_exposed_) inbox_.keep();
 }
 
-void Links::close() {
+void Peers::close() {
   for (void* const peer : opened_) (void)ESKER_GPU(IpcCloseMemHandle)(peer);
   opened_.clear();
 }
 
-std::uint32_t Links::mailboxes() const { return std::min(settings_.pes_on_host, kMaxLinks) + 1; }
+std::uint32_t Peers::mailboxes() const { return std::min(settings_.pes_on_host, kMaxLinks) + 1; }
 
-InboxOffer Links::offer(std::byte* heap) {
+InboxOffer Peers::offer(std::byte* heap) {
   Offer mine{};
   mine.host = Host::here().identity();
   mine.process = static_cast<std::uint64_t>(getpid());
@@ -87,7 +87,7 @@ InboxOffer Links::offer(std::byte* heap) {
   return words;
 }
 
-std::uint64_t Links::open(const std::vector<InboxOffer>& offers, bool use_peers) {
+std::uint64_t Peers::open(const std::vector<InboxOffer>& offers, bool use_peers) {
   const std::vector<Offer> all = Offer::of_all(offers);
   const std::uint32_t me = settings_.pe;
   const Offer& mine = all[me];
@@ -113,7 +113,7 @@ std::uint64_t Links::open(const std::vector<InboxOffer>& offers, bool use_peers)
   return opened;
 }
 
-void Links::try_open(const Offer& mine, const Offer& theirs, Peer& peer) {
+void Peers::try_open(const Offer& mine, const Offer& theirs, Peer& peer) {
   const std::uint32_t me = peers_[settings_.pe].number;
   if (theirs.usable == 0) {
     peer.why_not = "its heap is not in a GPU's memory";
@@ -139,7 +139,7 @@ void Links::try_open(const Offer& mine, const Offer& theirs, Peer& peer) {
   peer.why_not = fmt::format("opening its memory from GPU {}: {}", device_, text_of(error));
 }
 
-std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, PeState& pe_state) {
+std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_state) {
   const std::uint32_t me = settings_.pe;
   std::vector<std::uint8_t> bins(settings_.n_pes, static_cast<std::uint8_t>(kNetwork));
   if (!settings_.projecting && settings_.heap_on_device) bins[me] = static_cast<std::uint8_t>(kSelf);
@@ -151,7 +151,7 @@ std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, PeState& pe_
     for (std::uint32_t pe = 0; pe < peers_.size(); ++pe) {
       if (pe == me) continue;
       const Peer& peer = peers_[pe];
-      // Both ends see both words, and so decide alike.
+      // Both PEs know both words, and so decide alike.
       const bool is_open_there = peer.inbox != nullptr && (opened[pe] >> mine_there & 1) != 0;
       if (!is_open_there) {
         if (why_not_linked_.empty()) {
@@ -185,9 +185,9 @@ std::uint32_t Links::link(const std::vector<std::uint64_t>& opened, PeState& pe_
   return links;
 }
 
-/// Whether atomics from here on the peer's heap, and its own, are one to it.
-bool Links::takes_atomics_to(const Offer& peer) const {
-  const int device = number_of(peer.device);
+/// Whether the atomics of this PE and those of the peer, on the peer's heap, are atomic to each other.
+bool Peers::takes_atomics_to(const Offer& peer) const {
+  const int device = device_at(peer.device);
   if (!kHeapTakesPeersAtomics || device < 0) return false;
   if (device == device_) return true;
   int value = 0;
@@ -197,11 +197,11 @@ bool Links::takes_atomics_to(const Offer& peer) const {
   return known && value != 0;
 }
 
-/// Memory of a peer's, at `address` there.
-ApiError Links::open(std::byte*& at, const Offer& mine, const Offer& theirs, std::uint64_t address,
+/// Opens memory of a peer that has `address` there.
+ApiError Peers::open(std::byte*& at, const Offer& mine, const Offer& theirs, std::uint64_t address,
                      const MemoryHandle& handle) {
   if (theirs.process == mine.process) {
-    if (const int device = number_of(theirs.device); device != device_) {
+    if (const int device = device_at(theirs.device); device != device_) {
       const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(device, 0);
       if (error != ESKER_GPU(Success) && error != ESKER_GPU(ErrorPeerAccessAlreadyEnabled)) return error;
       (void)ESKER_GPU(GetLastError)();

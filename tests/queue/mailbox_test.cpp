@@ -1,5 +1,5 @@
 // Mailboxes between GPUs, with host threads in the place of waves.
-#include <esker/net/gpu/mailbox.hpp>
+#include <esker/queue/mailbox.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,6 @@
 
 namespace esker::testing {
 namespace {
-
-using gpu::Mailbox;
 
 /// A mailbox with its memory, all zero.
 class MailboxMemory {
@@ -82,7 +80,7 @@ TEST(Mailbox, APackageOfAKindIsForThatKindAlone) {
   EXPECT_TRUE(box.looks_empty(0));
 }
 
-// How many messages it has was read in between: room for them is taken before they are.
+// A receiver reads the number of messages in between, and reserves space for what their handlers send.
 TEST(Mailbox, WhatWasSeenIsTakenAndNothingThatCameSince) {
   const MailboxMemory memory;
   const Mailbox box = memory.box();
