@@ -1,5 +1,5 @@
 // The command line of a program, on Boost.Program_options.
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 #include <esker/runtime/parse_value.hpp>
 
 namespace esker::detail {

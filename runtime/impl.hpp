@@ -32,7 +32,7 @@
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_workers.hpp>
 #include <esker/runtime/network_owner.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 #include <esker/runtime/trace_file.hpp>
 
 namespace esker {

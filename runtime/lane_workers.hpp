@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <esker/device/cpu/launch.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 namespace esker {
 

@@ -1,5 +1,5 @@
 // The public calls, and the start of a job.
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include <atomic>
 #include <exception>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <esker/net/loopback/transport.hpp>
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 #include <esker/runtime/impl.hpp>
 #include <esker/runtime/launcher.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 
 #include <algorithm>
 #include <array>

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <esker/net/loopback/transport.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include "../device/gtest.hpp"
 #include "ways.hpp"

@@ -1,4 +1,4 @@
 // Everything a program that uses Esker includes.
 #pragma once
 
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <esker/device/error.hpp>
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 
 namespace esker {
 

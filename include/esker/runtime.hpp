@@ -17,13 +17,13 @@
 #include <esker/device/launch.hpp>
 #include <esker/net/gpu/handler_code.hpp>
 #include <esker/runtime/active_message.hpp>
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 #include <esker/runtime/group_item.hpp>
 #include <esker/runtime/kernel_item.hpp>
 #include <esker/runtime/shmem.hpp>
 #include <esker/runtime/stage_statistics.hpp>
-#include <esker/runtime/statistics.hpp>
-#include <esker/runtime/symmetric_heap.hpp>
+#include <esker/statistics.hpp>
+#include <esker/heap.hpp>
 #include <esker/runtime/work_item.hpp>
 
 namespace esker {
