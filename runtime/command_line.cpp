@@ -20,7 +20,7 @@
 #include <esker/runtime/config_sources.hpp>
 #include <esker/runtime/config_table.hpp>
 #include <esker/runtime/near_match.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/command_line.hpp>
 
 namespace esker {
 namespace {

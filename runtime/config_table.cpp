@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <esker/build_info.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/command_line.hpp>
 
 namespace esker::detail {
 namespace {

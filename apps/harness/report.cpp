@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <esker/build_info.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <array>

@@ -15,7 +15,6 @@
 #include <esker/build_info.hpp>
 #include <esker/command_line.hpp>
 #include <esker/config.hpp>
-#include <esker/runtime/parse_value.hpp>
 
 #include "topology.hpp"
 
