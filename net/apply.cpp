@@ -155,7 +155,7 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Han
 }
 
 std::uint32_t Applier::apply_run(const wire::Run& run, HandlerContext& context) {
-  const HeapView heap = context.heap();
+  const HeapView heap = detail::SenderAccess::heap(context);
   const Slice slice{slice_, slices_};
   switch (run.command.operation) {
     case Operation::kPut:
@@ -170,7 +170,7 @@ std::uint32_t Applier::apply_run(const wire::Run& run, HandlerContext& context) 
 
 std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& context) {
   const HandlerTable::Entry& handler = *handlers_.find(run.command.handler);
-  const HeapView heap = context.heap();
+  const HeapView heap = detail::SenderAccess::heap(context);
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
   running_.store(&handler, std::memory_order_relaxed);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <esker/aggregator/wire.hpp>
-#include <esker/net/handler.hpp>
+#include <esker/net/handler_table.hpp>
 
 namespace esker {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <esker/net/apply_pool.hpp>
-#include <esker/net/handler.hpp>
+#include <esker/net/handler_table.hpp>
 #include <esker/queue/package_queue.hpp>
 
 namespace esker {

@@ -1,18 +1,15 @@
 // Active-message handlers, and what a running handler may do.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include <esker/aggregator/append.hpp>
 #include <esker/aggregator/command.hpp>
-#include <esker/aggregator/node_buffers.hpp>
-#include <esker/aggregator/wire.hpp>
+#include <esker/net/sender_access.hpp>
 
 namespace esker {
 
@@ -41,12 +38,25 @@ class HandlerContext {
   /// The PE whose message is being handled.
   ESKER_HD std::uint32_t source() const { return source_; }
 
-  // For shmem.hpp and Runtime::register_handler().
+  // For Runtime::register_handler() and the applier.
   ESKER_HD std::uint16_t handler() const { return handler_; }
+#if defined(ESKER_ON_GPU)
+  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
+  /// For the applier: what this lane's handlers have sent counts from now on.
+  ESKER_HD void count();
+#else
+  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
+      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
+  void set_source(std::uint32_t source) { source_ = source; }
+  void set_handler(std::uint16_t handler) { handler_ = handler; }
+  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
+#endif
+
+ private:
+  friend struct detail::SenderAccess;
   ESKER_HD HeapView heap() const { return heap_; }
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
 #if defined(ESKER_ON_GPU)
-  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
   ESKER_HD const gpu::PeState* pe_state() const { return device_.pe_state; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
@@ -56,24 +66,13 @@ class HandlerContext {
 #endif
     post_words(command, Words, words);
   }
-  /// For the applier: what this lane's handlers have sent counts from now on.
-  ESKER_HD void count();
 #else
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
-
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     post_on_host(command, Words, words);
   }
-
-  // For the applier.
-  void set_source(std::uint32_t source) { source_ = source; }
-  void set_handler(std::uint16_t handler) { handler_ = handler; }
-  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
 #endif
 
- private:
   struct OnHost {
     NodeBuffers* outbox;
     std::uint64_t sent;
@@ -90,7 +89,7 @@ class HandlerContext {
 #if defined(ESKER_ON_CPU) || defined(ESKER_ON_SIMULATED)
   void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
     ++host_.sent;
-    host_.outbox->append({command.word(), width, 1, 1, words}, 0);
+    append_message(*host_.outbox, command, width, words);
   }
 #endif
 
@@ -131,46 +130,44 @@ concept SaysWhatIsNeedless = requires(const Function& function, const Target& ta
 
 }  // namespace detail
 
-/// The handlers of this PE; index i + 1 stands in the command.
-///
-/// Contract. add() before messages for the handler can arrive: registration is collective and ends in a
-///           barrier. At most kMaxHandlers.
-class HandlerTable final : public wire::HandlerWords {
+/// The function of a handler with its type erased: std::function's call, without its header in every user's
+/// program.
+class HandlerFunction {
  public:
-  static constexpr std::uint32_t kMaxHandlers = 1024;
+  /// `function(HandlerContext&, void* target, const void* arguments)`.
+  template <class Function>
+  HandlerFunction(
+      Function function)  // NOLINT(google-explicit-constructor): a handler is a lambda where it is made
+      : function_{new Function(std::move(function))},
+        call_{[](void* of, HandlerContext& context, void* target, const void* arguments) {
+          (*static_cast<Function*>(of))(context, target, arguments);
+        }},
+        destroy_{[](void* of) { delete static_cast<Function*>(of); }} {}
+  HandlerFunction(HandlerFunction&& other) noexcept
+      : function_{std::exchange(other.function_, nullptr)}, call_{other.call_}, destroy_{other.destroy_} {}
+  HandlerFunction& operator=(HandlerFunction&&) = delete;
+  ~HandlerFunction() { destroy_(function_); }
 
-  struct Entry {
-    std::string name;
-    std::uint32_t words;  // of a message: the address word and the arguments
-    std::uint32_t target_bytes;
-    std::uint32_t target_alignment;
-    std::function<void(HandlerContext&, void* target, const void* arguments)> call;
-    const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
-  };
-
-  HandlerTable() { entries_.reserve(kMaxHandlers); }
-
-  /// Returns the handler's index; kMaxHandlers + 1 if the table is full.
-  std::uint32_t add(Entry entry) {
-    const auto count = count_.load(std::memory_order_relaxed);
-    if (count == kMaxHandlers) return kMaxHandlers + 1;
-    entries_.push_back(std::move(entry));
-    count_.store(count + 1, std::memory_order_release);  // [entry]
-    return count + 1;
-  }
-  /// Null: no such handler. Any thread.
-  const Entry* find(std::uint16_t handler) const {
-    const auto count = count_.load(std::memory_order_acquire);  // [entry]
-    return handler >= 1 && handler <= count ? entries_.data() + (handler - 1) : nullptr;
-  }
-  std::uint32_t words_of_handler(std::uint16_t handler) const override {
-    const Entry* entry = find(handler);
-    return entry == nullptr ? 0 : entry->words;
+  void operator()(HandlerContext& context, void* target, const void* arguments) const {
+    call_(function_, context, target, arguments);
   }
 
  private:
-  std::vector<Entry> entries_;  // reserved in full: an entry never moves
-  std::atomic<std::uint32_t> count_{0};
+  void* function_;
+  void (*call_)(void* function, HandlerContext& context, void* target, const void* arguments);
+  void (*destroy_)(void* function);
+};
+
+inline constexpr std::uint32_t kMaxHandlers = 1024;
+
+/// A registered handler, as the applier needs it.
+struct HandlerEntry {
+  std::string name;
+  std::uint32_t words;  // of a message: the address word and the arguments
+  std::uint32_t target_bytes;
+  std::uint32_t target_alignment;
+  HandlerFunction call;
+  const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
 };
 
 }  // namespace esker

@@ -3,19 +3,21 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <vector>
 
 #include <esker/aggregator/command.hpp>
-#include <esker/aggregator/trace.hpp>
 #include <esker/aggregator/update.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
-#include <esker/net/gpu/sink.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
+#if defined(ESKER_DEVICE_COMPILER)
+#include <esker/net/gpu/sink.hpp>
+#endif
 
 namespace esker {
+
+class Tracer;
 
 /// How a host producer waits: it lends itself to aggregation and progress meanwhile. The runtime's.
 class ProducerServices {
@@ -44,8 +46,9 @@ class ProducerServices {
   ~ProducerServices() = default;
 };
 
-/// Trivially copyable; a kernel takes it by value. Valid while its Runtime lives.
-struct DeviceContext {
+namespace detail {
+/// Trivially copyable; kernels take it by value. Valid while its Runtime lives.
+struct KernelContext {
   HeapView heap;
   std::uint32_t pe = 0;
   std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
@@ -58,13 +61,14 @@ struct DeviceContext {
   std::uint32_t sharers = 1;               // host only: PEs whose kernels run there at a time
   Tracer* tracer = nullptr;                // host only; null: off
 };
+}  // namespace detail
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
 class PackageSink {
  public:
   /// With a lane of a group, a wait for pending messages lets its siblings run: one of them may hold the
   /// ticket that such a message waits behind.
-  explicit PackageSink(const DeviceContext& context, const GroupLane* lane = nullptr)
+  explicit PackageSink(const detail::KernelContext& context, const GroupLane* lane = nullptr)
       : context_{&context}, lane_{lane} {}
 
   std::uint32_t columns(std::uint32_t words) const {
@@ -93,13 +97,7 @@ class PackageSink {
   void has_combined(std::uint64_t calls, std::uint64_t remote) {
     context_->services->has_combined(calls, remote);
   }
-  void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
-    if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
-    context_->services->will_publish(Command::from_word(command), count);
-    const PublishSpan span(context_->tracer, ticket, command, count);
-    queue().publish(ticket, command, words, count);
-    context_->services->has_published();
-  }
+  void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count);
 
  private:
   // A view: its methods change shared memory, not the view.
@@ -114,7 +112,7 @@ class PackageSink {
     }
   }
 
-  const DeviceContext* context_;
+  const detail::KernelContext* context_;
   const GroupLane* lane_;
 };
 
@@ -125,7 +123,7 @@ class PackageSink {
 ///           flush() comes, so no slot is held by a lane that computes (docs/design/package-queue.md).
 class Outbox {
  public:
-  explicit Outbox(const DeviceContext& context) : sink_{context} {}
+  explicit Outbox(const detail::KernelContext& context) : sink_{context} {}
 
   /// Publishes whatever is staged. Requires that no Filling is alive.
   void flush();
@@ -148,7 +146,7 @@ class Outbox {
     std::uint32_t words = 0;
     std::uint32_t count = 0;
     std::uint32_t columns = 0;
-    std::unique_ptr<std::uint64_t[]> payload;
+    std::vector<std::uint64_t> payload;
     std::uint64_t combined = 0;  // calls that share a column with an earlier one
     std::uint64_t combined_remote = 0;
     std::uint32_t plain_left = 0;  // packages that do not look for such calls

@@ -11,6 +11,8 @@
 
 namespace esker {
 
+class WorkItem;
+
 /// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
 ///
 /// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
@@ -19,7 +21,8 @@ namespace esker {
 template <std::uint32_t PoolWords>
 class BasicGroupItem {
  public:
-  ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context, std::uint32_t pool_words = PoolWords)
+  ESKER_HD BasicGroupItem(GroupLane& lane, const detail::KernelContext& context,
+                          std::uint32_t pool_words = PoolWords)
       : lane_{&lane}, sink_{gpu::copy_pe_state(lane, context.pe_state)}, outbox_{gpu::salt_of(lane)} {
     Outbox::begin(lane, *pe_state(), pool_words);
   }
@@ -38,7 +41,12 @@ class BasicGroupItem {
   ESKER_HD auto wave() { return lane_->wave(); }
   ESKER_HD auto group() { return lane_->group(); }
 
-  // For shmem.hpp and WorkItem.
+  // For whoever runs the lane.
+  ESKER_HD void finish() { outbox_.finish(lane_->group_lanes()); }
+
+ private:
+  friend class WorkItem;
+  friend struct detail::SenderAccess;
   ESKER_HD const HeapView& heap() const { return pe_state()->heap; }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
   ESKER_HD static const gpu::PeState* pe_state() { return &gpu::pe_state_here(); }
@@ -52,9 +60,7 @@ class BasicGroupItem {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  ESKER_HD void finish() { outbox_.finish(lane_->group_lanes()); }
 
- private:
   using Outbox = gpu::GroupOutbox<PoolWords>;
 
   GroupLane* lane_;
@@ -69,7 +75,7 @@ class GroupItem : public BasicGroupItem<gpu::kSmallPool> {
 #else
 class GroupItem {
  public:
-  GroupItem(GroupLane& lane, const DeviceContext& context)
+  GroupItem(GroupLane& lane, const detail::KernelContext& context)
       : lane_{&lane}, context_{&context}, sink_{context, &lane}, auto_group_{lane} {}
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
@@ -87,7 +93,11 @@ class GroupItem {
   auto wave() { return lane_->wave(); }
   auto group() { return lane_->group(); }
 
-  // For shmem.hpp.
+  // For whoever runs the lane.
+  void finish() { auto_group_.finish(*lane_, sink_); }
+
+ private:
+  friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
@@ -98,11 +108,9 @@ class GroupItem {
   void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  void finish() { auto_group_.finish(*lane_, sink_); }
 
- private:
   GroupLane* lane_;
-  const DeviceContext* context_;
+  const detail::KernelContext* context_;
   PackageSink sink_;
   AutoGroup auto_group_;
 };

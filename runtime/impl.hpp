@@ -24,15 +24,17 @@
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
+#include <esker/config.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/network.hpp>
 #include <esker/queue/package_memory.hpp>
+#include <esker/runtime.hpp>
 #include <esker/runtime/hang_inquiry.hpp>
 #include <esker/runtime/hang_watch.hpp>
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_workers.hpp>
+#include <esker/runtime/medium.hpp>
 #include <esker/runtime/network_owner.hpp>
-#include <esker/runtime/runtime.hpp>
 #include <esker/runtime/trace_file.hpp>
 
 namespace esker {
@@ -62,11 +64,7 @@ inline std::string in_mib(std::uint64_t bytes) {
 enum class Collective : std::uint32_t { kStart = 1, kAllocate, kFree, kRegister, kBarrier, kReduce, kEnd };
 const char* to_string(Collective collective);
 
-/// How to connect, and whether a thread of our own may do it.
-struct Medium {
-  Runtime::Connect connect;
-  bool own_thread;
-};
+using detail::Medium;
 /// MPI under a launcher or where the program has initialised it, else one PE over loopback.
 Medium choose_medium(const Config& config);
 
@@ -211,7 +209,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     device_->end_launch(error);
   }
 
-  void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
+  void run_groups(const LaunchShape& shape, const char* name, const detail::GroupFunction& function) {
     failure_.raise_if_set();
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
       misuse("launch: a group and a wave have at least one lane");
@@ -346,6 +344,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     return memory_.base() + *offset;
   }
 
+  std::byte* base() const override { return memory_.base(); }
   bool on_host() const override { return !heap_on_device(); }
   void copy_out(void* to, const void* from, std::uint64_t bytes) override {
     copy(to, from, from, bytes, "heap().read");
@@ -432,7 +431,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
   std::uint32_t n_pes() const { return n_pes_; }
   const Config& config() const { return config_; }
   std::uint32_t host_threads() const { return workers_count_; }
-  const DeviceContext& context() const { return context_; }
+  const detail::KernelContext& context() const { return context_; }
   const std::string& transport_name() const { return transport_name_; }
 
   Statistics statistics() const {
@@ -707,7 +706,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
   std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
   HeapMemory memory_;
   PackageMemory queue_memory_;
-  DeviceContext context_;
+  detail::KernelContext context_;
   std::optional<TraceSpan> launching_;  // between begin_launch() and end_launch()
   std::unique_ptr<Network> network_;
   std::unique_ptr<Aggregators> aggregators_;

@@ -7,6 +7,33 @@
 #include <esker/device/launch.hpp>
 #include <esker/runtime/group_item.hpp>
 
+namespace esker {
+
+namespace detail {
+struct ContextAccess;
+}
+
+/// What a kernel of the user's own needs to send: Runtime::device_context().
+///
+/// Contract. Trivially copyable; a kernel takes it by value. Valid while its Runtime lives.
+class DeviceContext {
+ public:
+  explicit DeviceContext(const detail::KernelContext& context) : context_{context} {}
+
+ private:
+  friend struct detail::ContextAccess;
+  detail::KernelContext context_;
+};
+
+namespace detail {
+/// What the library and its tests see of it.
+struct ContextAccess {
+  ESKER_HD static const KernelContext& of(const DeviceContext& context) { return context.context_; }
+};
+}  // namespace detail
+
+}  // namespace esker
+
 #if defined(ESKER_DEVICE_COMPILER)
 
 namespace esker {
@@ -42,7 +69,8 @@ class KernelLane {
 ///           barrier_all(), which wait for that stream alone.
 class KernelItem : private detail::KernelLane, public GroupItem {
  public:
-  ESKER_HD explicit KernelItem(const DeviceContext& context) : GroupItem(own_lane(), context) {}
+  ESKER_HD explicit KernelItem(const DeviceContext& context)
+      : GroupItem(own_lane(), detail::ContextAccess::of(context)) {}
   ESKER_HD ~KernelItem() { finish(); }
 };
 

@@ -1,7 +1,7 @@
 // Which GPU a PE uses, where its heap stands, and whose inboxes it reaches.
 #include <cstdlib>
 
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 #include <esker/runtime/impl.hpp>
 
 namespace esker {

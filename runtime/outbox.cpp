@@ -1,9 +1,19 @@
 // Open packages of a host thread: when they change and when they leave.
 #include <cstring>
 
+#include <esker/aggregator/trace.hpp>
 #include <esker/runtime/device_context.hpp>
 
 namespace esker {
+
+void PackageSink::publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words,
+                          std::uint32_t count) {
+  if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
+  context_->services->will_publish(Command::from_word(command), count);
+  const PublishSpan span(context_->tracer, ticket, command, count);
+  queue().publish(ticket, command, words, count);
+  context_->services->has_published();
+}
 
 Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t words) {
   if (open.next != nullptr)
@@ -21,11 +31,11 @@ Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t w
         .command = command,
         .words = words,
         .columns = columns,
-        .payload = std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words)};
+        .payload = std::vector<std::uint64_t>(std::size_t{columns} * words)};
   }
   current_ = found;
-  const Staged& staged = staged_[found];
-  std::uint64_t* const first = staged.payload.get();
+  Staged& staged = staged_[found];
+  std::uint64_t* const first = staged.payload.data();
   return {first + staged.count, first + staged.columns, staged.columns, command, combines(staged)};
 }
 
@@ -37,7 +47,7 @@ Outbox::Open Outbox::publish(Open open) {
   Staged& staged = staged_[current_];
   staged.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
   publish(staged);
-  open.next = staged.payload.get();
+  open.next = staged.payload.data();
   open.combines = combines(staged);
   return open;
 }
@@ -47,7 +57,7 @@ void Outbox::publish(Staged& staged) {
   const std::uint64_t ticket = sink_.reserve(1);
   sink_.wait_empty(ticket);
   for (std::uint32_t r = 0; r < staged.words; ++r) {
-    std::memcpy(sink_.row(ticket, staged.words, r), staged.payload.get() + std::size_t{r} * staged.columns,
+    std::memcpy(sink_.row(ticket, staged.words, r), staged.payload.data() + std::size_t{r} * staged.columns,
                 staged.count * sizeof(std::uint64_t));
   }
   sink_.publish(ticket, staged.command, staged.words, staged.count);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"

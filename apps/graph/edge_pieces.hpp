@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "distributed_graph.hpp"

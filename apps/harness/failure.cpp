@@ -2,7 +2,7 @@
 #include "failure.hpp"
 
 #include <fmt/format.h>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <array>
 #include <cstdio>

@@ -86,8 +86,8 @@ class Contigs {
   }
 
   void link_nodes() {
-    const auto link =
-        rt_.register_handler<Slot<Word>, Named<Word>>("mer.link", Link<Word>{threshold_, graph_.links});
+    const auto link = rt_.register_handler<Slot<Word>, Named<Word>>(
+        "mer.link", Link<Word>{threshold_, graph_.links, rt_.heap().base()});
     superstep(NameNeighbours<Word>{graph_, k_, rt_.pe(), table_, link}, "mer.link");
   }
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../styles/message.hpp"
@@ -114,9 +114,10 @@ template <class Word>
 struct Link {
   Threshold threshold;
   esker::SymmetricArray<std::uint64_t> links;
+  std::byte* heap;
 
   ESKER_HD void operator()(esker::HandlerContext& context, Slot<Word>& home, const Named<Word>& named) const {
-    const Slot<Word>* const slot = Table<Word>::find(context.heap().base, home, named.kmer.rest());
+    const Slot<Word>* const slot = Table<Word>::find(heap, home, named.kmer.rest());
     if (slot == nullptr || slot->count == 0 || slot->node == kNoNode) return;
     const Side side = named.side == kLeft ? kLeft : kRight;
     if (threshold.extension(slot->votes[side]) != named.kmer.vote(kLeft)) return;

@@ -237,8 +237,8 @@ int run_with(esker::Runtime& rt, const Options& o) {
   const auto table =
       mer::Table<Word>::allocate(rt, k, buckets_for<Word>(o, text.distinct.estimate(), rt.n_pes()));
   const auto lost = rt.heap().allocate<std::uint64_t>(1);
-  const auto count =
-      rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>("mer.count", mer::CountOne<Word>{lost});
+  const auto count = rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>(
+      "mer.count", mer::CountOne<Word>{lost, rt.heap().base()});
   const mer::SendKmers<Word> source{letters, length, k, table, count};
   std::unique_ptr<mer::Serial<Word>> serial;
   auto measured = harness::measure(

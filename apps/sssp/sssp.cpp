@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <esker/esker.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/command_line.hpp>
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"

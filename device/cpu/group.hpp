@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <esker/device/lane.hpp>
 #include <esker/device/lane_group.hpp>
-#include <memory>
 #include <type_traits>
 
 namespace esker {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <esker/device/group.hpp>
 #include <esker/device/lane.hpp>
-#include <memory>
 #include <optional>
 #include <type_traits>
 
@@ -57,7 +56,7 @@ void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t las
     run_group_lanes(
         shape, first, last, execution,
         [](void* kernel, GroupLane& lane) { (*static_cast<Kernel*>(kernel))(lane); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 }
 

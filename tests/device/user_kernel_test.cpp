@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <esker/device/election/predicated.hpp>
 #include <esker/device/gpu/api.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 #include <string>
 #include <vector>
 

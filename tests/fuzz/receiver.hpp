@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include <esker/net/handler.hpp>
+#include <esker/net/handler_table.hpp>
 
 namespace esker {
 
@@ -29,7 +29,8 @@ class FuzzHandlers {
                   value += argument;
                   std::memcpy(target, &value, sizeof value);
                   const auto pe = static_cast<std::uint32_t>(argument % kFuzzPes);
-                  context.post(Command{Operation::kInc, Operand::kUint64, 0}, {address_word(pe, 8)});
+                  esker::detail::SenderAccess::post(context, Command{Operation::kInc, Operand::kUint64, 0},
+                                                    {address_word(pe, 8)});
                 }});
     table_.add({"fill_or_throw", 9, 64, 8, [](HandlerContext&, void* target, const void* arguments) {
                   std::uint64_t first = 0;

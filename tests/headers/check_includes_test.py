@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from check_includes import Checker  # noqa: E402
 
 CLEAN = {
-    "esker.hpp": "#include <esker/runtime/runtime.hpp>\n",
+    "esker.hpp": "#include <esker/runtime.hpp>\n",
     "runtime/runtime.hpp": "#include <esker/net/network.hpp>\n#include <esker/device/platform.hpp>\n",
     "net/network.hpp": "#include <esker/aggregator/wire.hpp>\n",
     "net/mpi/transport.cpp": "#include <mpi.h>\n",
@@ -43,7 +43,7 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.violations(), [])
 
     def test_an_include_that_points_up_is_found(self):
-        self.assert_found("queue/queue.hpp", "#include <esker/runtime/runtime.hpp>\n", "queue may not include runtime/")
+        self.assert_found("queue/queue.hpp", "#include <esker/runtime.hpp>\n", "queue may not include runtime/")
 
     def test_the_aggregator_may_not_know_the_network(self):
         self.assert_found("aggregator/wire.hpp", "#include <esker/net/network.hpp>\n", "aggregator may not include net/")

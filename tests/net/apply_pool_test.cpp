@@ -36,8 +36,9 @@ class Helpers : public ::testing::TestWithParam<std::uint32_t> {
                     std::uint64_t argument = 0;
                     std::memcpy(&argument, arguments, sizeof argument);
                     *static_cast<std::uint64_t*>(target) += argument;
-                    context.post(built_in(Operation::kInc, Operand::kUint64),
-                                 {address_word(static_cast<std::uint32_t>(argument % kPes), 8)});
+                    esker::detail::SenderAccess::post(
+                        context, built_in(Operation::kInc, Operand::kUint64),
+                        {address_word(static_cast<std::uint32_t>(argument % kPes), 8)});
                   }});
   }
   void on_error(const Error& error) {

@@ -145,8 +145,9 @@ class ApplyHandlers : public ::testing::TestWithParam<std::uint32_t> {
                  EXPECT_EQ(context.pe(), kMe);
                  EXPECT_EQ(context.handler(), 1);
                  *static_cast<std::uint64_t*>(target) += argument;
-                 context.post(built_in(Operation::kInc, Operand::kUint64),
-                              {address_word(static_cast<std::uint32_t>(argument % kPes), 8)});
+                 esker::detail::SenderAccess::post(
+                     context, built_in(Operation::kInc, Operand::kUint64),
+                     {address_word(static_cast<std::uint32_t>(argument % kPes), 8)});
                  ++calls;
                }});
     table.add({"fragile", 2, 8, 8, [this](HandlerContext&, void*, const void* arguments) {

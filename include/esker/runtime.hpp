@@ -6,35 +6,31 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 
 #include <esker/device/cpu/launch.hpp>
-#include <esker/device/error.hpp>
 #include <esker/device/launch.hpp>
+#include <esker/error.hpp>
+#include <esker/handler.hpp>
+#include <esker/heap.hpp>
+#include <esker/runtime/host_worker.hpp>
+#include <esker/shmem.hpp>
+#include <esker/statistics.hpp>
+#include <esker/work_item.hpp>
+#if defined(ESKER_DEVICE_COMPILER)
 #include <esker/net/gpu/handler_code.hpp>
-#include <esker/runtime/active_message.hpp>
-#include <esker/runtime/config.hpp>
-#include <esker/runtime/group_item.hpp>
-#include <esker/runtime/kernel_item.hpp>
-#include <esker/runtime/shmem.hpp>
-#include <esker/runtime/stage_statistics.hpp>
-#include <esker/runtime/statistics.hpp>
-#include <esker/runtime/symmetric_heap.hpp>
-#include <esker/runtime/work_item.hpp>
+#endif
 
 namespace esker {
 
-class Transport;
-struct Medium;
-struct TransportLimits;
+struct Config;  // <esker/config.hpp>
 
 enum class Reduction { kSum, kMin, kMax };
 
 namespace detail {
+struct Medium;
 template <class>
 struct ParameterOf {
   using Type = void;
@@ -70,7 +66,7 @@ struct DeviceKernel {
   static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
   static constexpr std::uint32_t kGroupLanes = 256;
   static constexpr std::uint32_t kMostGroupLanes = kTakesWorkItem ? kGroupLanes : 1024;
-  DeviceContext context;
+  KernelContext context;
   LaunchShape shape;         // the user's
   std::uint32_t pool_words;  // that a group is lent
   Kernel kernel;
@@ -93,7 +89,7 @@ struct DeviceKernel {
   /// Starts it: "", or what went wrong. Where there are handlers it first calls leave_place(bytes): the
   /// scratchpad that a group of a progress kernel finds beside it, or 0 (DeviceEngine::reserve).
   template <class LeavePlace>
-  static std::string start(const DeviceContext& context, const LaunchShape& shape, const Kernel& kernel,
+  static std::string start(const KernelContext& context, const LaunchShape& shape, const Kernel& kernel,
                            void* stream, const LeavePlace& leave_place) {
     LaunchShape run = shape;
     std::uint32_t scratch_bytes = 0, place_bytes = 0;
@@ -147,9 +143,8 @@ class Runtime {
   /// Collective. The same settings on every PE, but for device, cpu_threads and what is local.
   explicit Runtime(const Config& config);
 
-  /// For tests: over a transport that `connect` makes, on the thread that will own it.
-  using Connect = std::function<std::unique_ptr<Transport>(const TransportLimits&)>;
-  Runtime(const Config& config, Connect connect);
+  /// For tests: over a transport of their own (runtime/medium.hpp).
+  Runtime(const Config& config, detail::Medium medium);
 
   /// Collective. Does what barrier_all() does, then ends. During an exception it waits for its peers for
   /// two seconds at most; those that do not come are told that this PE has left. Where lanes run on a GPU it
@@ -177,7 +172,7 @@ class Runtime {
   /// with the lane's exception nested in it (std::rethrow_if_nested). An Error of a lane keeps its kind.
   template <class Kernel>
   void launch(std::uint64_t lanes, Kernel&& kernel, const char* name = "kernel") {
-    launch_shape({lanes, config().group_lanes, config().wave_lanes}, kernel, name);
+    launch_shape(shape_of(lanes), kernel, name);
   }
   template <class Kernel>
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
@@ -198,7 +193,7 @@ class Runtime {
     }
 #if defined(ESKER_ON_CPU)  // a device compiler reads host functions in its device pass too
     if constexpr (detail::kSendsNothing<std::remove_cvref_t<Kernel>>) {
-      const GroupExecution execution = config().group_execution;
+      const GroupExecution execution = group_execution();
       run_groups(shape, name, [&](HostWorker&, std::uint64_t first, std::uint64_t last) {
         cpu::run_groups(shape, first, last, execution, kernel);
       });
@@ -211,7 +206,7 @@ class Runtime {
     } else {
       static_assert(std::is_invocable_v<Kernel&, GroupItem&>,
                     "a kernel takes a WorkItem, a GroupItem&, a Lane or a GroupLane&");
-      const GroupExecution execution = config().group_execution;
+      const GroupExecution execution = group_execution();
       run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         cpu::run_groups(shape, first, last, execution, [&](GroupLane& lane) {
           GroupItem item(lane, worker.context);
@@ -287,9 +282,9 @@ class Runtime {
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
-  /// Local. For kernels of one's own: they take it by value (runtime/kernel_item.hpp). Beside these, handlers
+  /// Local. For kernels of one's own: they take it by value (KernelItem). Beside these, handlers
   /// on a GPU have less scratchpad: where they send much, call neither this nor stream() without need.
-  const DeviceContext& device_context() const noexcept;
+  DeviceContext device_context() const noexcept;
   /// Kernels run on a GPU; `stream()` is what launch() uses there (a cudaStream_t or hipStream_t; null on the
   /// CPU). quiet() and barrier_all() wait for kernels on it.
   bool runs_on_device() const noexcept;
@@ -306,24 +301,20 @@ class Runtime {
   const std::string& transport_name() const noexcept;
 
  private:
-  /// A host thread that runs lanes.
-  struct HostWorker {
-    const DeviceContext& context;
-    Outbox outbox;
-  };
-  friend class LaneWorkers;
-  using GroupFunction = std::function<void(HostWorker&, std::uint64_t first, std::uint64_t last)>;
-  void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function);
-  std::uint16_t add_handler(HandlerTable::Entry entry);
-  const DeviceContext& context() const noexcept;
+  using HostWorker = detail::HostWorker;
+  LaunchShape shape_of(std::uint64_t lanes) const noexcept;
+  GroupExecution group_execution() const noexcept;
+  void run_groups(const LaunchShape& shape, const char* name, detail::GroupFunction function);
+  std::uint16_t add_handler(HandlerEntry entry);
+  const detail::KernelContext& context() const noexcept;
   void leave_place(std::uint32_t scratch_bytes);
   void* begin_launch(const char* kernel);
   void end_launch(const std::string& error);
   [[noreturn]] void refuse_launch(const char* kernel) const;
 
   class Impl;
-  static std::unique_ptr<Impl> start(const Config& config, Medium medium);
-  std::unique_ptr<Impl> impl_;
+  static Impl* start(const Config& config, detail::Medium medium);
+  Impl* const impl_;
 };
 
 }  // namespace esker

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/error.hpp>
 
 namespace esker {
 
@@ -80,6 +80,8 @@ class SymmetricHeap {
   void write(SymmetricArray<T> array, std::uint64_t first, std::span<const T> from) {
     copy_in(array.data() + first, from.data(), from.size_bytes());
   }
+  /// Local. Where this PE's part begins, in the memory that kernels and handlers see; aligned to 4096 bytes.
+  virtual std::byte* base() const = 0;
   /// The heap is in host memory.
   virtual bool on_host() const = 0;
 
