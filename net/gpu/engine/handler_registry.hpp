@@ -9,7 +9,7 @@
 
 #include <esker/net/gpu/handler_on_device.hpp>
 #include <esker/net/gpu/totals.hpp>
-#include <esker/net/handler.hpp>
+#include <esker/net/handler_table.hpp>
 
 namespace esker::gpu {
 
