@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
@@ -87,8 +88,6 @@ class DeviceEngine {
   /// fails before that it stays allocated to the end of the process: peers' kernels, which nobody can wait
   /// for, may still write into it, and a GPU calls that undefined once it is freed.
   virtual void let_memory_go() = 0;
-  /// After link(): PEs whose kernels run on this GPU at a time, this one included.
-  virtual std::uint32_t sharers() const = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
   /// Packages that a group of lanes keeps open, one for each way out: the links, the host, and where there
@@ -96,9 +95,8 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
-  /// Kernels from now on leave a group of a progress kernel so many bytes of scratchpad, or what all do: 0.
-  /// Where they leave less than those before, before the first of them is launched.
-  virtual void leave_place(std::uint32_t scratch_bytes) = 0;
+  /// Plans launches and progress kernels.
+  virtual gpu::Occupancy& occupancy() = 0;
   /// A kernel follows on stream() / has been started, with what went wrong or "".
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;

@@ -27,84 +27,106 @@ struct HeapView {
   std::uint64_t bytes = 0;
 };
 
+/// A handler's call on the host: what the applier knows of it, and where the messages go that it sends. The
+/// same type in each pass, so that the host hands it to handlers of any.
+struct HostCall {
+  HeapView heap;
+  std::uint32_t pe;
+  std::uint32_t n_pes;
+  NodeBuffers* outbox;
+  std::uint32_t source = 0;   // the PE whose message it is
+  std::uint16_t handler = 0;  // the one that runs
+  std::uint64_t sent = 0;     // messages that handlers have sent; the applier takes them
+
+  void post(Command command, std::uint32_t width, const std::uint64_t* words) {
+    ++sent;
+    outbox->append({command.word(), width, 1, 1, words}, 0);
+  }
+};
+
+/// Everything in one ownership block of the heap is handled one message at a time.
+inline constexpr std::uint64_t kOwnershipBytes = 4096;
+
+ESKER_PASS_BEGIN
+
 /// What a handler gets first. It sends like a lane does: shmem_put(context, ...) and the rest.
 ///
 /// Contract. Valid during the call. Sending never blocks and never fails for want of space: what the
 ///           network has not yet taken waits in memory (docs/reference/progress.md).
 class HandlerContext {
  public:
-  /// Everything in one ownership block of the heap is handled one message at a time.
-  static constexpr std::uint64_t kOwnershipBytes = 4096;
+  static constexpr std::uint64_t kOwnershipBytes = esker::kOwnershipBytes;
 
+#if defined(ESKER_ON_GPU)
   ESKER_HD std::uint32_t pe() const { return pe_; }
   ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
   /// The PE whose message is being handled.
   ESKER_HD std::uint32_t source() const { return source_; }
 
   // For shmem.hpp and Runtime::register_handler().
+  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
   ESKER_HD std::uint16_t handler() const { return handler_; }
   ESKER_HD HeapView heap() const { return heap_; }
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
-#if defined(ESKER_ON_GPU)
-  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
   ESKER_HD const gpu::PeState* pe_state() const { return device_.pe_state; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-#if defined(ESKER_ON_SIMULATED)
-    // There is one pass, so handlers that the host calls come here too.
-    if (!simulated::here.is_lane) return post_on_host(command, Words, words);
-#endif
+    if constexpr (detail::kHostCallsDeviceCode) {
+      if (!detail::is_lane()) return host_->post(command, Words, words);
+    }
     post_words(command, Words, words);
   }
+  /// Where the host calls device code.
+  explicit HandlerContext(HostCall& call)
+      : heap_{call.heap},
+        pe_{call.pe},
+        n_pes_{call.n_pes},
+        source_{call.source},
+        handler_{call.handler},
+        host_{&call} {}
   /// For the applier: what this lane's handlers have sent counts from now on.
   ESKER_HD void count();
-#else
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
-
-  template <std::uint32_t Words>
-  void post(Command command, const std::uint64_t (&words)[Words]) {
-    post_on_host(command, Words, words);
-  }
-
-  // For the applier.
-  void set_source(std::uint32_t source) { source_ = source; }
-  void set_handler(std::uint16_t handler) { handler_ = handler; }
-  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
-#endif
 
  private:
-  struct OnHost {
-    NodeBuffers* outbox;
-    std::uint64_t sent;
-  };
   struct OnDevice {
     const gpu::PeState* pe_state;
     std::uint32_t sent;     // messages that this lane's handlers have sent
     std::uint32_t applied;  // of them, those that it has applied itself
   };
-
-#if defined(ESKER_ON_GPU)
   ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
-#endif
-#if defined(ESKER_ON_CPU) || defined(ESKER_ON_SIMULATED)
-  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
-    ++host_.sent;
-    host_.outbox->append({command.word(), width, 1, 1, words}, 0);
-  }
-#endif
 
-  // The same in each pass: where there is but one, the host's objects meet the device's code.
   HeapView heap_;
   std::uint32_t pe_;
   std::uint32_t n_pes_;
-  std::uint32_t source_ = 0;
-  std::uint16_t handler_ = 0;  // the one that runs
+  std::uint32_t source_;
+  std::uint16_t handler_;
   union {
-    OnHost host_;  // where the host calls it
+    HostCall* host_;  // where the host calls it
     OnDevice device_;
   };
+#else
+  explicit HandlerContext(HostCall& call) : call_{&call} {}
+
+  ESKER_HD std::uint32_t pe() const { return call_->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return call_->n_pes; }
+  /// The PE whose message is being handled.
+  ESKER_HD std::uint32_t source() const { return call_->source; }
+
+  // For shmem.hpp and Runtime::register_handler().
+  ESKER_HD std::uint16_t handler() const { return call_->handler; }
+  ESKER_HD HeapView heap() const { return call_->heap; }
+  ESKER_HD Caller caller() const { return {true, 0, 0}; }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    call_->post(command, Words, words);
+  }
+
+ private:
+  HostCall* call_;
+#endif
 };
+
+ESKER_PASS_END
 
 // What a handler's class may say beside how it is called: see Runtime::register_handler().
 namespace detail {
@@ -114,12 +136,12 @@ template <class Function>
 inline constexpr std::uint64_t kOwnershipOf = [] {
   if constexpr (requires { Function::kOwnershipBytes; }) {
     constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kOwnershipBytes &&
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes &&
                                   (kBytes & (kBytes - 1)) == 0),
                   "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
-    return HandlerContext::kOwnershipBytes;
+    return kOwnershipBytes;
   }
 }();
 
@@ -144,7 +166,7 @@ class HandlerTable final : public wire::HandlerWords {
     std::uint32_t words;  // of a message: the address word and the arguments
     std::uint32_t target_bytes;
     std::uint32_t target_alignment;
-    std::function<void(HandlerContext&, void* target, const void* arguments)> call;
+    std::function<void(HostCall&, void* target, const void* arguments)> call;  // by the host
     const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
   };
 

@@ -11,6 +11,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
 ///
 /// Contract. One a lane, valid during the kernel. Whoever launches calls finish() as the lane ends.
@@ -107,5 +109,7 @@ class GroupItem {
   AutoGroup auto_group_;
 };
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

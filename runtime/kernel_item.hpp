@@ -12,6 +12,7 @@
 namespace esker {
 
 namespace detail {
+ESKER_PASS_BEGIN
 #if defined(ESKER_ON_GPU)
 class KernelLane {
  protected:
@@ -27,7 +28,10 @@ class KernelLane {
   GroupLane& own_lane() { misuse("KernelItem: a kernel of one's own runs on a GPU only"); }
 };
 #endif
+ESKER_PASS_END
 }  // namespace detail
+
+ESKER_PASS_BEGIN
 
 /// A GroupItem that finds its own place, for a kernel that takes a DeviceContext by value:
 ///
@@ -35,6 +39,8 @@ class KernelLane {
 ///     esker::KernelItem item(context);
 ///     shmem_inc(item, target, pe);
 ///   }
+///   ...
+///   rt.reserve_for(kernel, kGroupLanes);  // once, before the first launch
 ///
 /// Contract. Construction is collective over the group: every lane, before any diverges or returns; once a
 ///           kernel. Groups and lanes in one dimension, at most 1024 lanes a group. When it is destroyed the
@@ -42,9 +48,18 @@ class KernelLane {
 ///           barrier_all(), which wait for that stream alone.
 class KernelItem : private detail::KernelLane, public GroupItem {
  public:
-  ESKER_HD explicit KernelItem(const DeviceContext& context) : GroupItem(own_lane(), context) {}
+  ESKER_HD explicit KernelItem(const DeviceContext& context) : GroupItem(own_lane(), context) {
+#if defined(ESKER_ON_GPU)
+    if (!context.is_reserved) [[unlikely]] {
+      gpu::tell(*pe_state(),
+                {gpu::Fault::kNotReserved, pe(), lane(), 0, group_id(), 0, 0, "KernelItem"});
+    }
+#endif
+  }
   ESKER_HD ~KernelItem() { finish(); }
 };
+
+ESKER_PASS_END
 
 }  // namespace esker
 

@@ -111,11 +111,12 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
   const std::uint64_t end = context.heap().bytes;
   const bool outside = bytes == alignment ? offset >= end : is_outside(end, offset, bytes);
   if (pe >= context.n_pes() || outside || (offset & (alignment - 1)) != 0) [[unlikely]] {
-#if defined(ESKER_ON_SIMULATED)
-    if (!simulated::here.is_lane)
-      bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe, context.n_pes());
-#endif
 #if defined(ESKER_ON_GPU)
+    if constexpr (kHostCallsDeviceCode) {
+      if (!is_lane())
+        bad_target(context.caller(), call, offset, bytes, alignment, context.heap().bytes, pe,
+                   context.n_pes());
+    }
     report_bad_call(*context.pe_state(),
                     pe >= context.n_pes()            ? gpu::Fault::kBadPe
                     : is_outside(end, offset, bytes) ? gpu::Fault::kBadTarget
@@ -134,10 +135,10 @@ template <class Context>
 ESKER_HD bool is_registered(const Context& context, std::uint16_t handler) {
   if (handler != 0) [[likely]]
     return true;
-#if defined(ESKER_ON_SIMULATED)
-  if (!simulated::here.is_lane) no_handler(context.caller());
-#endif
 #if defined(ESKER_ON_GPU)
+  if constexpr (kHostCallsDeviceCode) {
+    if (!is_lane()) no_handler(context.caller());
+  }
   report_bad_call(*context.pe_state(), gpu::Fault::kNoHandler, context.caller(), "shmem_am", 0, 0, 1, 0);
   return false;
 #else

@@ -80,6 +80,9 @@ class SymmetricHeap {
   void write(SymmetricArray<T> array, std::uint64_t first, std::span<const T> from) {
     copy_in(array.data() + first, from.data(), from.size_bytes());
   }
+  /// Local. Where this PE's part of the heap begins: what has the same distance from it is the same array on
+  /// every PE.
+  virtual std::byte* base() const = 0;
   /// The heap is in host memory.
   virtual bool on_host() const = 0;
 

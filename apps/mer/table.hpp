@@ -87,7 +87,7 @@ struct Table {
   static Table allocate(esker::Runtime& rt, unsigned k, std::uint64_t buckets) {
     const Places<Word> places(k, rt.n_pes(), buckets);
     const auto bytes = rt.heap().allocate<std::byte>((buckets + 1) * kBucketBytes);
-    std::byte* const heap = rt.device_context().heap.base;
+    std::byte* const heap = rt.heap().base();
     const auto offset = static_cast<std::uint64_t>(bytes.data() - heap);
     return {heap + (offset + kBucketBytes - 1) / kBucketBytes * kBucketBytes, buckets, places};
   }

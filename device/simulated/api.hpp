@@ -10,6 +10,8 @@
 #include <functional>
 
 #define ESKER_GPU(name) ::esker::simulated::name
+#define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
+  ::esker::simulated::launch(stream, groups, group_lanes, scratch_bytes, [=] { kernel(__VA_ARGS__); })
 
 namespace esker::simulated {
 

@@ -53,9 +53,12 @@ class Engine final : public DeviceEngine {
     Properties properties{};
     require(ESKER_GPU(GetDeviceProperties)(&properties, device_), "reading the device's properties");
     name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, device_, devices);
-    processors_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
-    if (settings.pes_on_host > devices) place_bytes_ = 0;  // others' kernels leave what all do
-    load_plain_progress_kernel();
+    if (settings.pes_on_host > devices) occupancy_.expect_unplanned();  // other PEs' kernels
+    plain_scratch_bytes_ = load_plain_progress_kernel(occupancy_);
+    constexpr auto kOfHandlers = static_cast<std::uint32_t>(sizeof(ProgressLists));
+    progress_guest_ =
+        occupancy_.add_guest({"progress kernels, which call handlers and serve other PEs",
+                              plain_scratch_bytes_ + kOfHandlers + kLeastProgressPool, kGroupsHeld});
     int least = 0;
     int greatest = 0;
     require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
@@ -122,6 +125,7 @@ class Engine final : public DeviceEngine {
     use_device();
     const std::uint32_t peers = links_.link(opened, pe_state_);
     peers_.store(peers, std::memory_order_release);  // [links]
+    occupancy_.set_sharers(links_.sharers());
     publish_pe_state();
     return peers;
   }
@@ -153,20 +157,16 @@ class Engine final : public DeviceEngine {
       pe_state_.handler_slots = handler_slots_.as<std::byte>();
       publish_pe_state();
     }
+    occupancy_.require_guests();
     const std::size_t known = handlers_known_.load(std::memory_order_relaxed);
-    handlers_[known] = {*entry.device, index, entry.device->load()};
+    handlers_[known] = {*entry.device, index, entry.device->load(occupancy_)};
     handlers_known_.store(known + 1, std::memory_order_release);  // [handler]
   }
 
   std::uint32_t bins() const override { return pe_state_.bins(); }
-  std::uint32_t sharers() const override { return links_.sharers(); }
+  Occupancy& occupancy() override { return occupancy_; }
 
   void* stream() const override { return user_stream_; }
-  void leave_place(std::uint32_t scratch_bytes) override {
-    if (scratch_bytes >= place_bytes_.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(place_mutex_);
-    place_bytes_.store(scratch_bytes, std::memory_order_relaxed);
-  }
   void begin_launch(const char* kernel) override {
     use_device();
     kernel_.store(kernel, std::memory_order_relaxed);
@@ -547,24 +547,23 @@ class Engine final : public DeviceEngine {
     }
   }
   void start_progress_kernel(std::uint64_t number) {
-    // A group a processor; beside a kernel as many as find room there. Others would begin when these have
-    // ended, and until then nobody would look at their mailboxes
-    // (docs/design/progress-kernels-and-occupancy.md).
     const bool beside_kernel = launches_.load(std::memory_order_acquire) != launches_ended_;
-    ProgressShape shape{beside_kernel ? std::max(1u, processors_ * kGroupsHeld / kReservedPart) : processors_,
-                        kLeastProgressPool};
     const auto* const progress_state = progress_state_memory_.as<PeState>();
-    // Each applies what is not for a handler, and what is for one of them.
+    // Each applies what is not for a handler, and what is for one of them. Further groups than fit beside a
+    // kernel would begin when these have ended, and until then nobody would poll their mailboxes
+    // (docs/design/progress-kernels-and-occupancy.md).
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {  // [handler]
-      error = start_plain_progress_kernel(progress_state, number, shape, progress_stream_);
+      const auto turn = occupancy_.guest_turn(progress_guest_, beside_kernel, plain_scratch_bytes_,
+                                              kLeastProgressPool);
+      error = start_plain_progress_kernel(progress_state, number, {turn.groups, turn.lent_bytes},
+                                          progress_stream_);
     } else {
       const KnownHandler& next = handlers_[handler_];
-      const std::lock_guard lock(place_mutex_);  // a kernel that leaves less comes after this progress kernel
-      const std::uint32_t place = place_bytes_.load(std::memory_order_relaxed);
-      if (beside_kernel && place != kNoPlace && place > next.scratch_bytes + kLeastProgressPool)
-        shape.pool_bytes = place - next.scratch_bytes;
-      error = next.code.start_progress_kernel(next.index, progress_state, number, shape, progress_stream_);
+      const auto turn =
+          occupancy_.guest_turn(progress_guest_, beside_kernel, next.scratch_bytes, kLeastProgressPool);
+      error = next.code.start_progress_kernel(next.index, progress_state, number,
+                                              {turn.groups, turn.lent_bytes}, progress_stream_);
     }
     if (!error.empty())
       throw Error(Error::Kind::kDevice, fmt::format("a progress kernel on {}: {}", name_, error));
@@ -607,6 +606,12 @@ class Engine final : public DeviceEngine {
             fmt::format("{} {}: the Handler is a default one, which stands for no handler; send what "
                         "Runtime::register_handler() has returned",
                         r.call, who));
+      case Fault::kNotReserved:
+        misuse(
+            fmt::format("KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is "
+                        "reserved for that kernel: call rt.reserve_for(kernel, group_lanes) before its first "
+                        "launch",
+                        r.lane, r.group));
       case Fault::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
@@ -647,7 +652,9 @@ class Engine final : public DeviceEngine {
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;
   Stream progress_stream_ = nullptr;  // first in line for room on the device
-  std::uint32_t processors_ = 1;
+  Occupancy occupancy_{limits_of(device_)};
+  Occupancy::GuestId progress_guest_ = 0;
+  std::uint32_t plain_scratch_bytes_ = 0;  // of a group of the progress kernel without handlers
   std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
@@ -707,11 +714,7 @@ class Engine final : public DeviceEngine {
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;
-  // The least that a kernel has left a group of a progress kernel; 0: what all do.
-  static constexpr std::uint32_t kNoPlace = ~0u;  // nothing has been launched
-  std::mutex place_mutex_;
-  std::atomic<std::uint32_t> place_bytes_{kNoPlace};  // changes under place_mutex_
-  std::atomic<bool> peers_wanted_{false};             // packages may wait at peers for a progress kernel
+  std::atomic<bool> peers_wanted_{false};         // packages may wait at peers for a progress kernel
   std::jthread starter_;
 
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, direct_{0}, packages_{0}, bytes_{0},

@@ -10,6 +10,7 @@
 
 #include <esker/aggregator/command.hpp>
 #include <esker/device/atomic.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/gpu/mailbox.hpp>
 #include <esker/net/handler.hpp>
@@ -29,7 +30,6 @@ static_assert(kHandlerSlotBytes >= kMaxMessageWords * 8);
 // another ownership block holds costs as much as one that really meets another.
 inline constexpr std::uint32_t kOwnershipLocks = 1u << 20;
 inline constexpr std::uint32_t kProgressLanes = 256;  // of a progress kernel's group
-inline constexpr std::uint32_t kReservedPart = 8;  // of a GPU that a launch could fill, one part in so many
 
 /// Blocks of a group's pool for so many bins (net/gpu/outbox.hpp): enough that some are sent while others
 /// fill.
@@ -101,7 +101,8 @@ enum class Fault : std::uint32_t {
   kMisaligned,     // or one that is not aligned as the call demands
   kNoHandler,      // a lane's call names a default Handler
   kBadArrival,     // a message that arrived has an address outside the heap
-  kHandlersOutrun  // handlers have sent more than fits
+  kHandlersOutrun,  // handlers have sent more than fits
+  kNotReserved      // a kernel of the program's own sends, for which nothing is reserved
 };
 
 /// In host memory that lanes write: each word by one side.
@@ -181,7 +182,7 @@ struct ProgressShape {
 struct HandlerOnDevice {
   /// Loads its progress kernel onto the current device; returns the scratchpad that a group of it takes
   /// beside its pool.
-  std::function<std::uint32_t()> load;
+  std::function<std::uint32_t(const Occupancy&)> load;
   /// Starts a progress kernel that applies messages for handler `index` too: "", or what went wrong.
   std::function<std::string(std::uint32_t index, const PeState* pe_state, std::uint64_t number,
                             ProgressShape shape, void* stream)>
