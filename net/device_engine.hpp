@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/handler_table.hpp>
 #include <esker/queue/package_queue.hpp>
@@ -90,8 +91,6 @@ class DeviceEngine {
   /// job fails before that, it stays allocated to the end of the process: peers' kernels, for which this PE
   /// cannot wait, may still write into it, which is undefined on a GPU once it is freed.
   virtual void retract_offer() = 0;
-  /// After link(): PEs whose kernels run on this GPU at a time, this one included.
-  virtual std::uint32_t sharers() const = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
   /// Packages that a group of lanes keeps open, one for each way out: the links, the host, and where there
@@ -99,10 +98,8 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
-  /// Reserved occupancy: kernels from now on leave a group of a progress kernel so many bytes of scratchpad;
-  /// 0: as many as every kernel leaves. Called before the launch of a kernel that leaves less than those
-  /// before.
-  virtual void reserve(std::uint32_t scratch_bytes) = 0;
+  /// Plans launches and progress kernels.
+  virtual gpu::Occupancy& occupancy() = 0;
   /// Before and after a kernel is started on stream(). `error` is "" or what went wrong.
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;

@@ -56,12 +56,13 @@ struct KernelContext {
   PackageQueue queue;
   ProducerServices* services = nullptr;    // host only
   const gpu::PeState* pe_state = nullptr;  // where kernels run on a GPU; in its memory
-  bool has_handlers = false;               // host only: kernels there leave progress kernels a place
+  bool is_reserved = false;                // there: Runtime::reserve_for() has been called
   std::uint32_t bins = 0;                  // host only: packages that a group there keeps open
-  std::uint32_t sharers = 1;               // host only: PEs whose kernels run there at a time
   Tracer* tracer = nullptr;                // host only; null: off
 };
 }  // namespace detail
+
+#if defined(ESKER_ON_CPU)
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
 class PackageSink {
@@ -217,5 +218,7 @@ class Outbox::Filling {
   Outbox* outbox_;
   Open open_;
 };
+
+#endif
 
 }  // namespace esker

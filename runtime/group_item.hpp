@@ -11,6 +11,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 class WorkItem;
 
 /// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
@@ -115,5 +117,7 @@ class GroupItem {
   AutoGroup auto_group_;
 };
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

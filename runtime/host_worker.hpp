@@ -9,10 +9,14 @@
 namespace esker::detail {
 
 /// A host thread that runs lanes.
+#if defined(ESKER_ON_CPU)
 struct HostWorker {
   const KernelContext& context;
   Outbox outbox;
 };
+#else
+struct HostWorker;
+#endif
 
 /// Runs groups [first, last) of a launch on a worker's thread.
 ///

@@ -192,8 +192,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
 
   bool runs_on_device() const { return device_ != nullptr; }
   void* stream() const { return device_ ? device_->stream() : nullptr; }
-  void leave_place(std::uint32_t scratch_bytes) const {
-    if (device_) device_->reserve(scratch_bytes);
+  /// Where lanes run on a GPU.
+  gpu::Occupancy& occupancy() const { return device_->occupancy(); }
+  void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes) {
+    if (!device_) return;  // such a kernel does not run
+    const std::string refusal = device_->occupancy().reserve(kernel, group_lanes, scratch_bytes);
+    if (!refusal.empty()) throw Error(Error::Kind::kDevice, "reserve_for: " + refusal);
+    context_.is_reserved = true;
   }
   std::string device_name() const { return device_ ? device_->name() : "cpu"; }
   void* begin_launch(const char* name) {
@@ -251,7 +256,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     const auto next = static_cast<std::uint32_t>(handler_count_) + 1;
     if (device_ && next <= HandlerTable::kMaxHandlers) {
       device_->add_handler(next, entry);
-      context_.has_handlers = heap_on_device();
       context_.bins = device_->bins();
     }
     entry.device = nullptr;
@@ -297,6 +301,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
 
   // --- SymmetricHeap.
 
+  std::byte* base() const override { return memory_.base(); }
   std::uint64_t limit_bytes() const override { return memory_.limit_bytes(); }
   std::uint64_t allocated_bytes() const override { return memory_.allocated_bytes(); }
 
@@ -344,7 +349,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     return memory_.base() + *offset;
   }
 
-  std::byte* base() const override { return memory_.base(); }
   bool on_host() const override { return !heap_on_device(); }
   void copy_out(void* to, const void* from, std::uint64_t bytes) override {
     copy(to, from, from, bytes, "heap().read");

@@ -76,7 +76,6 @@ void Runtime::Impl::link_peers() {
                             n_pes_ - 1, links, device_->why_not_linked()));
   }
   context_.bins = device_->bins();
-  context_.sharers = device_->sharers();
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
 }
 

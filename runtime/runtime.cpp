@@ -219,11 +219,12 @@ void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
   impl_->all_reduce(values, reduction);
 }
 bool Runtime::runs_on_device() const noexcept { return impl_->runs_on_device(); }
-void* Runtime::stream() const noexcept {
-  impl_->leave_place(0);
-  return impl_->stream();
+void* Runtime::stream() const noexcept { return impl_->stream(); }
+gpu::Occupancy& Runtime::occupancy() noexcept { return impl_->occupancy(); }
+void Runtime::reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes,
+                      std::uint32_t scratch_bytes) {
+  impl_->reserve(kernel, group_lanes, scratch_bytes);
 }
-void Runtime::leave_place(std::uint32_t scratch_bytes) { impl_->leave_place(scratch_bytes); }
 std::string Runtime::device_name() const { return impl_->device_name(); }
 void* Runtime::begin_launch(const char* kernel) { return impl_->begin_launch(kernel); }
 void Runtime::end_launch(const std::string& error) { impl_->end_launch(error); }
@@ -234,10 +235,7 @@ void Runtime::refuse_launch(const char* kernel) const {
                   "compile it with the device's compiler, or use --device cpu",
                   kernel, device_name()));
 }
-DeviceContext Runtime::device_context() const noexcept {
-  impl_->leave_place(0);
-  return DeviceContext(impl_->context());
-}
+DeviceContext Runtime::device_context() const noexcept { return DeviceContext(impl_->context()); }
 const detail::KernelContext& Runtime::context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }
 StageStatistics Runtime::stage_statistics() const { return impl_->stage_statistics(); }

@@ -10,6 +10,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// What a kernel takes that needs no group operation; on the CPU its lanes run as a plain loop.
 ///
 /// Contract. Valid during the kernel. Cheap to copy.
@@ -65,5 +67,7 @@ class WorkItem : public Lane {
   Outbox::Filling* outbox_;
 };
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

@@ -24,6 +24,7 @@ bool is_misuse(Fault fault) {
     case Fault::kBadTarget:
     case Fault::kMisaligned:
     case Fault::kNoHandler:
+    case Fault::kNotReserved:
       return true;
     default:
       return false;
@@ -47,6 +48,11 @@ std::string message_of(const FaultReport& report, const FaultContext& context) {
           "{}: the Handler is a default one, which stands for no handler; send what "
           "Runtime::register_handler() has returned",
           call_of(report, context));
+    case Fault::kNotReserved:
+      return fmt::format(
+          "KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is reserved for "
+          "that kernel: call rt.reserve_for(kernel, group_lanes) before its first launch",
+          report.lane, report.group);
     case Fault::kHandlersOutrun:
       return fmt::format(
           "one of the device's queues for what handlers send holds {} messages that nothing has sent on yet, "

@@ -16,7 +16,8 @@ enum class Fault : std::uint32_t {
   kMisaligned,     // or one that is not aligned as the call demands
   kNoHandler,      // a lane's call names a default Handler
   kBadArrival,     // a message that arrived has an address outside the heap
-  kHandlersOutrun  // handlers have sent more than fits
+  kHandlersOutrun,  // handlers have sent more than fits
+  kNotReserved      // a kernel of the program's own sends, for which nothing is reserved
 };
 
 /// Of one lane; words that the fault does not need are 0.

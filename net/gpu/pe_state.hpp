@@ -7,6 +7,7 @@
 
 #include <esker/aggregator/command.hpp>
 #include <esker/device/atomic.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/gpu/device_words.hpp>
 #include <esker/net/gpu/frame_layout.hpp>

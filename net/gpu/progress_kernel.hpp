@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <string>
 
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/device/launch.hpp>
 #include <esker/net/gpu/sink.hpp>
 
 namespace esker::gpu {
 
-/// Loads the library's own progress kernel, which has no handlers.
-void load_plain_progress_kernel();
+/// Loads the library's own progress kernel, which has no handlers. `occupancy` is the broker of its device.
+/// Returns the scratchpad that a group takes beside its pool.
+std::uint32_t load_plain_progress_kernel(const Occupancy& occupancy);
 /// Starts it on the stream: "", or what went wrong.
 std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t number, ProgressShape shape,
                                         void* stream);
@@ -103,16 +105,17 @@ struct ProgressKernel {
 /// Loads the progress kernel that applies for `Handlers` too. Not while a kernel waits for one. Returns the
 /// scratchpad that a group takes beside its pool.
 template <class Handlers>
-std::uint32_t load_progress_kernel() {
-  using Body = ProgressKernel<Handlers>;
-  if (is_out_of_order(attributes_of<Body>())) {
+std::uint32_t load_progress_kernel(const Occupancy& occupancy) {
+  const CompiledKernel kernel = compiled<ProgressKernel<Handlers>>();
+  if (is_out_of_order(kernel.attributes())) {
     throw Error(Error::Kind::kDevice,
                 "this build is for GPUs whose scratchpad keeps an order that this one's need not keep; "
                 "configure with -DCMAKE_CUDA_ARCHITECTURES=native");
   }
-  (void)resident_groups<Body>(Body::kGroupLanes);
-  (void)allow_scratch<Body>(scratch_left_of<Body>(~0u));  // where it is refused, a launch says so
-  return declared_scratch<Body>() + kScratchAside;
+  (void)kernel.groups_a_processor(ProgressPolicy::kGroupLanes, 0);  // loads it
+  // Where it is refused, a launch says so.
+  (void)kernel.allow_scratch(occupancy.scratch_left_of(kernel, ~0u));
+  return kernel.declared_scratch() + kScratchAside;
 }
 /// Starts it on the stream. Returns "", or what went wrong.
 template <class Handlers>

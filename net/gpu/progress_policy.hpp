@@ -21,8 +21,6 @@ struct ProgressPolicy {
   /// Scratchpad of a group's pool, which every kernel leaves free. With it a group of a progress kernel takes
   /// a third of the 64 KiB that a processor has at least.
   static constexpr std::uint32_t kPoolBytes = 10 << 10;
-  /// A launch that could fill the GPU leaves one part in so many to progress kernels.
-  static constexpr std::uint32_t kReservedPart = 8;
 };
 static_assert(ProgressPolicy::kGroupLanes % 64 == 0, "whole waves of any width");
 

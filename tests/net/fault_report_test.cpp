@@ -62,6 +62,13 @@ TEST(FaultReport, HandlersThatSendTooMuchNameTheQueue) {
             "yet, and no more fit: each message makes more than one new one, faster than they are applied");
 }
 
+TEST(FaultReport, AnUnreservedKernelIsToldWhatToCall) {
+  EXPECT_TRUE(is_misuse(Fault::kNotReserved));
+  EXPECT_EQ(message_of(report(Fault::kNotReserved), kContext),
+            "KernelItem: lane 3 of group 12 of a kernel of the program's own sends, and nothing is reserved for "
+            "that kernel: call rt.reserve_for(kernel, group_lanes) before its first launch");
+}
+
 TEST(FaultReport, ACallThatFillsItsFieldEndsWithIt) {
   FaultReport full = report(Fault::kBadPe);
   std::memset(full.call, 'x', sizeof full.call);

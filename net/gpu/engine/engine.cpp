@@ -73,11 +73,11 @@ class Engine final : public DeviceEngine {
     device_.use();
     const std::uint32_t links = peers_.link(opened, memory_.state());
     links_.store(links, std::memory_order_release);  // [links]
+    device_.occupancy().set_sharers(peers_.sharers());
     memory_.publish();
     return links;
   }
   std::string why_not_linked() const override { return peers_.why_not_linked(); }
-  std::uint32_t sharers() const override { return peers_.sharers(); }
   void close_peers() override {
     device_.use();
     peers_.close();
@@ -91,10 +91,11 @@ class Engine final : public DeviceEngine {
     if (!settings_.heap_on_device) return;  // the host applies
     Handlers::check(entry);
     if (handlers_.prepare(memory_.state())) memory_.publish();
-    handlers_.add(index, entry);
+    device_.occupancy().require_guests();
+    handlers_.add(index, entry, device_.occupancy());
   }
 
-  void reserve(std::uint32_t scratch_bytes) override { launcher_.reserve(scratch_bytes); }
+  Occupancy& occupancy() override { return device_.occupancy(); }
   void begin_launch(const char* kernel) override {
     device_.use();
     device_.set_kernel(kernel);

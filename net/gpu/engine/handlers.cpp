@@ -16,8 +16,8 @@ bool Handlers::prepare(PeState& pe_state) {
   return true;
 }
 
-void Handlers::add(std::uint32_t index, const HandlerTable::Entry& entry) {
-  registry_.add({*entry.device, index, entry.device->load()});
+void Handlers::add(std::uint32_t index, const HandlerTable::Entry& entry, const Occupancy& occupancy) {
+  registry_.add({*entry.device, index, entry.device->load(occupancy)});
 }
 
 void Handlers::check(const HandlerTable::Entry& entry) {

@@ -1,45 +1,39 @@
 // Choosing a progress kernel's shape.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <esker/net/gpu/engine/launcher.hpp>
 #include <esker/net/gpu/progress_kernel.hpp>
 
 namespace esker::gpu {
 
-Launcher::Launcher(const OpenedDevice& device, const HandlerRegistry& handlers, const PeState* pe_state,
+Launcher::Launcher(OpenedDevice& device, const HandlerRegistry& handlers, const PeState* pe_state,
                    bool is_shared)
-    : device_{device}, handlers_{handlers}, pe_state_{pe_state}, reserved_bytes_{is_shared ? 0 : kNoLaunch} {
+    : device_{device}, handlers_{handlers}, pe_state_{pe_state} {
   device_.use();
-  load_plain_progress_kernel();
-}
-
-void Launcher::reserve(std::uint32_t scratch_bytes) {
-  if (scratch_bytes >= reserved_bytes_.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(mutex_);
-  reserved_bytes_.store(scratch_bytes, std::memory_order_relaxed);
+  Occupancy& occupancy = device_.occupancy();
+  if (is_shared) occupancy.expect_unplanned();
+  plain_scratch_bytes_ = load_plain_progress_kernel(occupancy);
+  constexpr auto kOfHandlers = static_cast<std::uint32_t>(sizeof(ProgressLists));
+  guest_ = occupancy.add_guest({"progress kernels, which call handlers and serve other PEs",
+                                plain_scratch_bytes_ + kOfHandlers + ProgressPolicy::kPoolBytes,
+                                kGroupsHeld});
 }
 
 void Launcher::start(const ProgressRequest& request) {
   device_.use();
-  // A group a processor; beside a kernel as many as find space there. More would begin only when these have
-  // ended, and until then nobody would poll their mailboxes (docs/design/progress-kernels-and-occupancy.md).
-  const std::uint32_t processors = device_.processors();
-  ProgressShape shape{request.beside_kernel
-                          ? std::max(1u, processors * kGroupsHeld / ProgressPolicy::kReservedPart)
-                          : processors,
-                      ProgressPolicy::kPoolBytes};
-  // Each applies what is not for a handler, and what is for one of them.
+  // Each applies what is not for a handler, and what is for one of them. More groups than fit beside a kernel
+  // would begin only when these have ended, and until then nobody would poll their mailboxes
+  // (docs/design/progress-kernels-and-occupancy.md).
+  const bool is_plain = handlers_.known() == 0;
+  const std::uint32_t own_bytes = is_plain ? plain_scratch_bytes_ : handlers_[request.handler].scratch_bytes;
+  const Occupancy::Turn turn =
+      device_.occupancy().guest_turn(guest_, request.beside_kernel, own_bytes, ProgressPolicy::kPoolBytes);
+  const ProgressShape shape{turn.groups, turn.lent_bytes};
   std::string error;
-  if (handlers_.known() == 0) {
+  if (is_plain) {
     error = start_plain_progress_kernel(pe_state_, request.number, shape, device_.progress_stream());
   } else {
     const HandlerRegistry::Handler& handler = handlers_[request.handler];
-    const std::lock_guard lock(mutex_);  // a kernel that leaves less comes after this progress kernel
-    const std::uint32_t reserved = reserved_bytes_.load(std::memory_order_relaxed);
-    if (request.beside_kernel && reserved != kNoLaunch &&
-        reserved > handler.scratch_bytes + ProgressPolicy::kPoolBytes)
-      shape.pool_bytes = reserved - handler.scratch_bytes;
     error = handler.code.start_progress_kernel(handler.index, pe_state_, request.number, shape,
                                                device_.progress_stream());
   }

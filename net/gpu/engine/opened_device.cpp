@@ -7,12 +7,11 @@
 namespace esker::gpu {
 
 OpenedDevice::OpenedDevice(std::uint32_t rank_on_host)
-    : devices_{device_count()}, number_{static_cast<int>(rank_on_host % devices_)} {
+    : devices_{device_count()}, number_{static_cast<int>(rank_on_host % devices_)}, occupancy_{limits_of(number_)} {
   use();
   Properties properties{};
   require(ESKER_GPU(GetDeviceProperties)(&properties, number_), "reading the device's properties");
   name_ = fmt::format("{}: {}, GPU {} of {}", kBackend, properties.name, number_, devices_);
-  processors_ = static_cast<std::uint32_t>(properties.multiProcessorCount);
   int least = 0;
   int greatest = 0;
   require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <esker/device/gpu/api.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 
 namespace esker::gpu {
 
@@ -23,13 +24,15 @@ class OpenedDevice {
 
   int number() const { return number_; }
   std::uint32_t devices() const { return devices_; }  // of the host
-  std::uint32_t processors() const { return processors_; }
   const std::string& name() const { return name_; }  // "cuda: NVIDIA H200, GPU 0 of 4"
 
   Stream user_stream() const { return user_stream_; }
   Stream copy_stream() const { return copy_stream_; }
   /// Of the highest priority: first in line for space on the device.
   Stream progress_stream() const { return progress_stream_; }
+
+  /// The broker of launches and progress kernels on it.
+  Occupancy& occupancy() { return occupancy_; }
 
   void use() const;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream, const char* what) const;
@@ -50,7 +53,7 @@ class OpenedDevice {
  private:
   const std::uint32_t devices_;
   const int number_;
-  std::uint32_t processors_ = 1;
+  Occupancy occupancy_;
   std::string name_;
   Stream user_stream_ = nullptr;
   Stream copy_stream_ = nullptr;

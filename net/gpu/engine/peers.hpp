@@ -33,7 +33,7 @@ class Peers {
   std::uint32_t link(const std::vector<std::uint64_t>& opened, PeState& pe_state);
   /// DeviceEngine::why_not_linked().
   const std::string& why_not_linked() const { return why_not_linked_; }
-  /// DeviceEngine::sharers().
+  /// After open(): PEs whose kernels run on this GPU at a time, this one included.
   std::uint32_t sharers() const { return sharers_; }
   /// Closes the memory of peers.
   void close();
