@@ -266,9 +266,9 @@ struct Problem {
 
 /// This PE's points, in order, some at a time: read again rather than held twice.
 template <class Visit>
-void for_each_piece(const esker::Runtime& rt, const Options& o, Visit visit) {
-  constexpr std::uint32_t kPieces = 8;
-  for (std::uint32_t i = 0; i < kPieces; ++i) visit(load(o, {rt.pe() * kPieces + i, rt.n_pes() * kPieces}));
+void for_each_chunk(const esker::Runtime& rt, const Options& o, Visit visit) {
+  constexpr std::uint32_t kChunks = 8;
+  for (std::uint32_t i = 0; i < kChunks; ++i) visit(load(o, {rt.pe() * kChunks + i, rt.n_pes() * kChunks}));
 }
 
 /// Collective.
@@ -276,12 +276,12 @@ Problem load_problem(esker::Runtime& rt, const Options& o) {
   harness::doing("reading the points", "fewer --points or --dimensions, or more PEs");
   Problem p = harness::agree(rt, [&] {
     Problem mine;
-    for_each_piece(rt, o, [&](const inputs::Points<double>& piece) {
-      mine.columns = piece.columns;
-      mine.rows += piece.rows();
-      for (const double x : piece.values) mine.most = std::max(mine.most, std::abs(x));
-      const std::size_t wanted = o.clusters * piece.columns - mine.start.size();
-      const auto first = std::span(piece.values).first(std::min(wanted, piece.values.size()));
+    for_each_chunk(rt, o, [&](const inputs::Points<double>& chunk) {
+      mine.columns = chunk.columns;
+      mine.rows += chunk.rows();
+      for (const double x : chunk.values) mine.most = std::max(mine.most, std::abs(x));
+      const std::size_t wanted = o.clusters * chunk.columns - mine.start.size();
+      const auto first = std::span(chunk.values).first(std::min(wanted, chunk.values.size()));
       mine.start.insert(mine.start.end(), first.begin(), first.end());
     });
     return mine;
@@ -343,10 +343,10 @@ int run(int argc, char** argv) {
   o.open(rt);
   styles::Superstep superstep(rt, o.chosen_style());
   if (o.input.empty()) {
-    harness::require_room(
+    harness::require_memory(
         rt, sizeof(double) * static_cast<double>(o.points) * static_cast<double>(o.dimensions) / rt.n_pes(),
         "the points", "fewer --points or --dimensions");
-    harness::require_room(
+    harness::require_memory(
         rt, sizeof(double) * static_cast<double>(o.clusters) * static_cast<double>(o.dimensions),
         "the centres", "fewer --clusters or --dimensions");
   }
@@ -371,9 +371,9 @@ int run(int argc, char** argv) {
   const Partial partial{
       heap.allocate<std::int64_t>(o.combine == 1 ? 1 : lanes_of(problem.most_rows) * words_each),
       lanes_of(problem.rows), words_each, rt.runs_on_device()};
-  for_each_piece(rt, o, [&, first = std::uint64_t{0}](const inputs::Points<double>& piece) mutable {
-    heap.write(points, first, std::span<const double>(piece.values));
-    first += piece.values.size();
+  for_each_chunk(rt, o, [&, first = std::uint64_t{0}](const inputs::Points<double>& chunk) mutable {
+    heap.write(points, first, std::span<const double>(chunk.values));
+    first += chunk.values.size();
   });
   const std::uint64_t rows = problem.rows;
 
