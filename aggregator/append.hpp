@@ -10,6 +10,7 @@ namespace esker {
 class NodeBuffers;
 
 /// NodeBuffers::append() for one message. Requires buffers that never push back (OnExhausted::kGrow).
-void append_message(NodeBuffers& buffers, Command command, std::uint32_t words, const std::uint64_t* message);
+ESKER_API void append_message(NodeBuffers& buffers, Command command, std::uint32_t words,
+                              const std::uint64_t* message);
 
 }  // namespace esker

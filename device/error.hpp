@@ -8,7 +8,7 @@
 namespace esker {
 
 /// For a catch (...) block: what was thrown, an Error as it is, anything else as an Error that says where.
-Error current_error(const std::string& where);
+ESKER_API Error current_error(const std::string& where);
 
 /// Who this is in messages, for example "PE 3". The thread's name wins over the process's, since over
 /// loopback several PEs are threads of one process; the runtime sets one of them for each thread that
@@ -24,6 +24,6 @@ const char* running_kernel() noexcept;
 
 /// A bug or misuse: writes "esker: PE 3: message" to stderr and aborts. Any thread; if several call it
 /// at once, the first one's message is the one printed.
-[[noreturn]] void misuse(const std::string& message);
+[[noreturn]] ESKER_API void misuse(const std::string& message);
 
 }  // namespace esker

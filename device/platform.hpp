@@ -63,6 +63,9 @@
 #include <esker/device/cpu/platform.hpp>
 #endif
 
+// What users of the library link to: a shared library hides the rest.
+#define ESKER_API __attribute__((visibility("default")))
+
 namespace esker {
 
 /// Size of the unit in which a cache, a bus or a peer link moves memory: words that different sides

@@ -65,7 +65,7 @@ struct KernelContext {
 #if defined(ESKER_ON_CPU)
 
 /// The package queue as elections see it (concept Sink, device/election/sink.hpp).
-class PackageSink {
+class ESKER_API PackageSink {
  public:
   /// With a lane of a group, a wait for pending messages lets its siblings run: one of them may hold the
   /// ticket that such a message waits behind.
@@ -122,7 +122,7 @@ class PackageSink {
 ///
 /// Contract. One thread. A package is staged here and takes a queue slot only when it is full or
 ///           flush() comes, so no slot is held by a lane that computes (docs/design/package-queue.md).
-class Outbox {
+class ESKER_API Outbox {
  public:
   explicit Outbox(const detail::KernelContext& context) : sink_{context} {}
 

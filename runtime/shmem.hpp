@@ -70,10 +70,11 @@ ESKER_HD constexpr Operand bytes_operand() {
 inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
 /// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
-[[noreturn, gnu::cold]] void bad_target(Caller caller, const char* call, std::uint64_t offset,
-                                        std::uint64_t bytes, std::uint64_t alignment,
-                                        std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes);
-[[noreturn, gnu::cold]] void no_handler(Caller caller);
+[[noreturn, gnu::cold]] ESKER_API void bad_target(Caller caller, const char* call, std::uint64_t offset,
+                                                  std::uint64_t bytes, std::uint64_t alignment,
+                                                  std::uint64_t heap_bytes, std::uint32_t pe,
+                                                  std::uint32_t n_pes);
+[[noreturn, gnu::cold]] ESKER_API void no_handler(Caller caller);
 
 #if defined(ESKER_ON_GPU)
 ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,

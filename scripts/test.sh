@@ -161,6 +161,7 @@ run_preset() {
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
       device_preset cuda esker active_message_test_gpu user_kernel_test_gpu
+      step cuda compile_time tests/compile_time/compile_time_test.py cuda "$nvcc"
       ;;
     hip)
       if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi

@@ -96,7 +96,7 @@ struct GatherNodes {
     const std::uint64_t bucket = item.global_id() / kSlots;
     const Slot<Word>& slot = table.bucket(bucket)[item.global_id() % kSlots];
     if (slot.count == 0 || slot.node == kNoNode) return;
-    nodes[slot.node] = {Stored<Word>::of(table.places.kmer(item.pe(), bucket, slot.rest.word())),
+    nodes[slot.node] = {Stored<Word>::of(table.locator.kmer(item.pe(), bucket, slot.rest.word())),
                         {threshold.extension(slot.votes[kLeft]), threshold.extension(slot.votes[kRight])},
                         false};
   }
@@ -154,12 +154,13 @@ struct NameNeighbours {
     const auto expected = static_cast<std::uint8_t>(inputs::base_at(kmer, k, side == kRight ? 0 : k - 1));
     const Word name = inputs::canonical(there, k);
     const bool is_reversed = name != there;
-    const Place<Word> place = table.places.of(name);
+    const Location<Word> location = table.locator.of(name);
     message = {
-        &table.home(place), place.pe, link,
-        Named<Word>{
-            Seen<Word>::of(place.rest, is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
-            std::uint64_t{is_reversed ? side : opposite(side)}, SideName::of(pe, state.node, side).word}};
+        &table.home(location), location.pe, link,
+        Named<Word>{Seen<Word>::of(location.rest,
+                                   is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
+                    std::uint64_t{is_reversed ? side : opposite(side)},
+                    SideName::of(pe, state.node, side).word}};
     return true;
   }
 };

@@ -20,15 +20,16 @@ struct ThrowingLane {
   std::uint32_t lane;
 };
 /// Whoever runs lanes says it.
-void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept;
+ESKER_API void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept;
 /// The last one noted, once; nothing where no lane threw, but the launch was a mistake.
 std::optional<ThrowingLane> take_throwing_lane() noexcept;
 
 #if defined(ESKER_ON_CPU)
 
 /// Runs groups [first, last) one after the other. Not a template: `function` is the body, type-erased.
-void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
-                     GroupExecution execution, void (*function)(void* body, GroupLane& lane), void* body);
+ESKER_API void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
+                               GroupExecution execution, void (*function)(void* body, GroupLane& lane),
+                               void* body);
 
 /// Runs groups [first, last) of a launch on the calling thread and returns when they are done. Any
 /// number of threads may run groups of one launch at a time.

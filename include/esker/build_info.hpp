@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include <esker/device/platform.hpp>
+
 namespace esker {
 
-struct BuildInfo {
+struct ESKER_API BuildInfo {
   std::string version;
   std::string commit;                   // at configure time; "unknown" outside a git checkout
   std::vector<std::string> devices;     // as --device takes them; "cpu" is always one
@@ -18,9 +20,9 @@ struct BuildInfo {
   bool has_transport(std::string_view name) const;
 };
 
-const BuildInfo& build_info();
+ESKER_API const BuildInfo& build_info();
 
 /// GPUs of the back end that was built, on this machine; 0 where there is none, or no driver.
-std::uint32_t gpus_here();
+ESKER_API std::uint32_t gpus_here();
 
 }  // namespace esker

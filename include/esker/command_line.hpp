@@ -14,7 +14,7 @@
 namespace esker {
 
 /// The user typed something that the program does not take. Says what, why and what is legal.
-class UsageError : public Error {
+class ESKER_API UsageError : public Error {
  public:
   explicit UsageError(const std::string& message) : Error{Kind::kConfiguration, message} {}
 };
@@ -23,7 +23,7 @@ class UsageError : public Error {
 ///
 /// Contract Targets outlive the parse; what they hold before it is the default that --help prints.
 ///          Options are --name value or --name=value; "_" in a name is typed "-"; the last one wins.
-class CommandLine {
+class ESKER_API CommandLine {
  public:
   /// `what` is a sentence for the top of --help.
   CommandLine(std::string program, std::string what);
@@ -69,19 +69,19 @@ class CommandLine {
 // saying what is wrong with it in words that follow the value: "is negative". Nothing is rounded.
 
 /// "4096", "64KiB", "2^26", "1e6", "1.5GiB", "12 MB". Units in any case: B, kB to PB and KiB to PiB.
-std::uint64_t parse_size(std::string_view text);
+ESKER_API std::uint64_t parse_size(std::string_view text);
 /// As parse_size, without units.
-std::uint64_t parse_count(std::string_view text);
+ESKER_API std::uint64_t parse_count(std::string_view text);
 /// "125us", "10ms", "1.5s". A unit is required, except for 0.
-std::chrono::microseconds parse_duration(std::string_view text);
+ESKER_API std::chrono::microseconds parse_duration(std::string_view text);
 /// true, on, yes, 1; false, off, no, 0.
-bool parse_bool(std::string_view text);
+ESKER_API bool parse_bool(std::string_view text);
 /// "0.5", "1e-3"; finite.
-double parse_real(std::string_view text);
+ESKER_API double parse_real(std::string_view text);
 
 /// In the largest binary unit that divides it; the inverse of parse_size.
-std::string format_size(std::uint64_t bytes);
+ESKER_API std::string format_size(std::uint64_t bytes);
 /// In the largest unit that divides it; the inverse of parse_duration.
-std::string format_duration(std::chrono::microseconds duration);
+ESKER_API std::string format_duration(std::chrono::microseconds duration);
 
 }  // namespace esker

@@ -25,7 +25,7 @@ enum class StartupPrint { kQuiet, kSummary };
 ///
 /// Contract. What from_environment(), load_config() and CommandLine return is legal; a program that
 /// changes fields itself is checked by validate(), which the runtime calls.
-struct Config {
+struct ESKER_API Config {
   DeviceKind device = DeviceKind::kAuto;
   TransportKind transport = TransportKind::kAuto;
   HeapKind heap = HeapKind::kAuto;
@@ -82,10 +82,10 @@ struct ConfigSources {
 };
 
 /// Throws Error{kConfiguration} naming the setting, its source, the value and what is legal.
-Config load_config(const ConfigSources& sources);
+ESKER_API Config load_config(const ConfigSources& sources);
 
 /// Throws Error{kConfiguration} if a field has an illegal value, however it came there.
-void validate(const Config& config);
+ESKER_API void validate(const Config& config);
 
 struct ConfigRow {
   std::string name;
@@ -97,14 +97,14 @@ struct ConfigRow {
 };
 
 /// One row a setting, in the order of the table.
-std::vector<ConfigRow> describe(const Config& config);
+ESKER_API std::vector<ConfigRow> describe(const Config& config);
 
 /// One JSON object: numbers for sizes and counts, text for durations and choices.
-std::string to_json(const Config& config);
+ESKER_API std::string to_json(const Config& config);
 
 /// Takes --config FILE and the runtime's own options out of argc and argv, and leaves the rest in order.
 /// Nothing after "--" is looked at. An option that is left and nearly one of Esker's gets a warning. Throws
 /// Error{kConfiguration}.
-Config config_from_arguments(int& argc, char** argv);
+ESKER_API Config config_from_arguments(int& argc, char** argv);
 
 }  // namespace esker

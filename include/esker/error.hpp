@@ -4,11 +4,13 @@
 #include <stdexcept>
 #include <string>
 
+#include <esker/device/platform.hpp>
+
 namespace esker {
 
 /// The environment failed: thrown from set-up and collective calls. The message names the call, the
 /// values, the cause and what to do; `kind` is for programs that can carry on.
-class Error : public std::runtime_error {
+class ESKER_API Error : public std::runtime_error {
  public:
   enum class Kind {
     kConfiguration,  // a setting has no legal value, or asks for what was not built
@@ -28,6 +30,6 @@ class Error : public std::runtime_error {
 };
 
 /// Text for reports: "configuration", "network", ...
-const char* to_string(Error::Kind kind) noexcept;
+ESKER_API const char* to_string(Error::Kind kind) noexcept;
 
 }  // namespace esker

@@ -48,7 +48,7 @@ struct Dispatch;
 ///
 /// A process may have several, one after the other or at a time, but for one case: a Runtime that initialises
 /// MPI finalises it, so none can follow or join it. Programs that need that initialise MPI themselves.
-class Runtime {
+class ESKER_API Runtime {
  public:
   /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads
   /// ESKER_* and the configuration file.

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <esker/device/platform.hpp>
+
 namespace esker {
 
 /// Counters since the Runtime was constructed, of this PE. All but grow.
@@ -70,6 +72,6 @@ struct StageStatistics {
 
 /// One JSON object: each histogram with count, p50, p99, max and the buckets that are not empty. Durations
 /// are in microseconds. A quantile is the upper end of its bucket, or the maximum if that is lower.
-std::string to_json(const StageStatistics& stages);
+ESKER_API std::string to_json(const StageStatistics& stages);
 
 }  // namespace esker

@@ -8,18 +8,18 @@
 namespace graph {
 
 /// Encoding. The PE in the top 16 bits, the index of the PE's vertex, edge or slot in the other 48.
-class Place {
+class Location {
  public:
-  Place() = default;
-  ESKER_HD Place(std::uint32_t pe, std::uint64_t index)
+  Location() = default;
+  ESKER_HD Location(std::uint32_t pe, std::uint64_t index)
       : word_{static_cast<std::uint64_t>(pe) << kIndexBits | index} {}
 
   ESKER_HD std::uint32_t pe() const { return static_cast<std::uint32_t>(word_ >> kIndexBits); }
   ESKER_HD std::uint64_t index() const { return word_ & ((std::uint64_t{1} << kIndexBits) - 1); }
 
   // By hand: nvcc forgets defaulted ones.
-  friend bool operator==(const Place& a, const Place& b) { return a.word_ == b.word_; }
-  friend bool operator<(const Place& a, const Place& b) { return a.word_ < b.word_; }
+  friend bool operator==(const Location& a, const Location& b) { return a.word_ == b.word_; }
+  friend bool operator<(const Location& a, const Location& b) { return a.word_ < b.word_; }
 
  private:
   static constexpr unsigned kIndexBits = 48;

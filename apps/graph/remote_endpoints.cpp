@@ -1,5 +1,5 @@
 // A bit for each vertex that an edge leads to; its number is that of the bits before it.
-#include "far_ends.hpp"
+#include "remote_endpoints.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ class Numbering {
     bits_.resize(vertices / 64 + 1);
   }
 
-  void add(Place place) { bits_[bit_of(place) / 64] |= std::uint64_t{1} << bit_of(place) % 64; }
+  void add(Location location) { bits_[bit_of(location) / 64] |= std::uint64_t{1} << bit_of(location) % 64; }
   /// After the last add(). Returns how many there are.
   std::uint64_t count() {
     before_.resize(bits_.size());
@@ -35,14 +35,14 @@ class Numbering {
     }
     return count;
   }
-  std::uint64_t number_of(Place place) const {
-    const std::uint64_t lower = (std::uint64_t{1} << bit_of(place) % 64) - 1;
-    const std::size_t word = bit_of(place) / 64;
+  std::uint64_t number_of(Location location) const {
+    const std::uint64_t lower = (std::uint64_t{1} << bit_of(location) % 64) - 1;
+    const std::size_t word = bit_of(location) / 64;
     return before_[word] + static_cast<std::uint64_t>(std::popcount(bits_[word] & lower));
   }
 
  private:
-  std::uint64_t bit_of(Place place) const { return first_of_pe_[place.pe()] + place.index(); }
+  std::uint64_t bit_of(Location location) const { return first_of_pe_[location.pe()] + location.index(); }
 
   std::vector<std::uint64_t> first_of_pe_;
   std::vector<std::uint64_t> bits_, before_;
@@ -50,7 +50,7 @@ class Numbering {
 
 }  // namespace
 
-FarEnds make_far_ends(esker::Runtime& rt, const DistributedGraph& graph) {
+RemoteEndpoints make_remote_endpoints(esker::Runtime& rt, const DistributedGraph& graph) {
   Numbering numbering(rt.n_pes(), graph.partition);
   for_each_chunk(rt, graph, [&](std::uint64_t, std::span<const Edge> edges) {
     for (const Edge& edge : edges) {

@@ -57,16 +57,16 @@ ESKER_HD inline std::uint64_t row_of(esker::SymmetricArray<std::uint64_t> first,
   return from;
 }
 
-/// A lane's walk over its edges that knows the vertex of each.
+/// A lane's traversal of its edges, which knows the vertex of each.
 ///
 /// Encoding. On a GPU lanes have equally many edges, one each if their vertices have been remembered. On the
 /// CPU a lane has a vertex, as a search for the first edge's costs more there than hubs do: what waits for a
 /// hub's lane is not the lanes beside it.
 /// Contract. begin(id), before the first edge; then step(), which returns true if the next edge is of the
 /// same vertex; where it returns false, next_row() finds the vertex, or returns false: there is no next edge.
-struct EdgeWalk {
+struct EdgeTraversal {
   struct State {
-    std::uint64_t edge, end;  // the walk's place; its end
+    std::uint64_t edge, end;  // the next edge is edge + stride; the lane's last one is before `end`
     std::uint64_t row_end;    // of the vertex's edges that are before `end`
     std::uint64_t vertex;
   };
@@ -77,11 +77,11 @@ struct EdgeWalk {
   esker::SymmetricArray<std::uint32_t> vertex_of;  // of each edge; empty: lanes search for it
 
   /// All edges of this PE's first `n` vertices, `edges` in number.
-  EdgeWalk(const esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first_edges, std::uint64_t n,
-           std::uint64_t edges)
+  EdgeTraversal(const esker::Runtime& rt, esker::SymmetricArray<std::uint64_t> first_edges, std::uint64_t n,
+                std::uint64_t edges)
       : first{first_edges}, vertices{n}, split{EdgeSplit::of(rt, edges)}, by_vertex{!rt.runs_on_device()} {}
 
-  /// Collective. For a walk that is made often: on a GPU 4 bytes an edge, if a PE has no more than 2^32
+  /// Collective. For a traversal that is made often: on a GPU 4 bytes an edge, if a PE has no more than 2^32
   /// vertices.
   void remember_vertices(esker::Runtime& rt);
 

@@ -1,6 +1,6 @@
-// Walks and pieces have each edge once, with its vertex, however edges are divided among lanes.
-#include <esker/apps/graph/edge_pieces.hpp>
-#include <esker/apps/graph/edge_walk.hpp>
+// Traversals and chunks have each edge once, with its vertex, however edges are divided among lanes.
+#include <esker/apps/graph/edge_chunks.hpp>
+#include <esker/apps/graph/edge_traversal.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ std::vector<std::vector<std::uint64_t>> shapes() {
   return {{5}, {0, 0, 300, 0}, {1000, 1, 1, 0, 1}, {0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 400}, many};
 }
 
-TEST(EdgeWalk, FindsTheRowOfEachElementFromEachRowBefore) {
+TEST(EdgeTraversal, FindsTheRowOfEachElementFromEachRowBefore) {
   for (const auto& degrees : shapes()) {
     auto first = firsts_of(degrees);
     const SymmetricArray<std::uint64_t> array(first.data(), first.size());
@@ -43,24 +43,24 @@ TEST(EdgeWalk, FindsTheRowOfEachElementFromEachRowBefore) {
   }
 }
 
-TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
+TEST(EdgeTraversal, LanesTakeEachEdgeOnceWithItsVertex) {
   const auto config = esker::testing::tiny_config();
   const esker::Runtime rt(config);
   for (const auto& degrees : shapes()) {
     auto first = firsts_of(degrees);
     const std::uint64_t edges = first.back();
-    EdgeWalk walk(rt, {first.data(), first.size()}, degrees.size(), edges);
+    EdgeTraversal traversal(rt, {first.data(), first.size()}, degrees.size(), edges);
     const std::uint64_t longest = *std::max_element(degrees.begin(), degrees.end());
     for (const EdgeSplit split :
-         {EdgeSplit{edges, 1, 0}, walk.split, EdgeSplit{edges, 1, 1}, EdgeSplit{edges, 1, 1024},
+         {EdgeSplit{edges, 1, 0}, traversal.split, EdgeSplit{edges, 1, 1}, EdgeSplit{edges, 1, 1024},
           EdgeSplit{edges, 32, 16}, EdgeSplit{edges, 3, 5}}) {
-      walk.split = split;
-      walk.by_vertex = split.per_lane == 0;
+      traversal.split = split;
+      traversal.by_vertex = split.per_lane == 0;
       std::vector<std::uint64_t> taken(edges);
       std::uint64_t most = 0;
-      for (std::uint64_t id = 0; id < walk.lanes(); ++id) {
+      for (std::uint64_t id = 0; id < traversal.lanes(); ++id) {
         std::uint64_t mine = 0;
-        for (auto state = walk.begin(id); walk.step(state) || walk.next_row(state); ++mine) {
+        for (auto state = traversal.begin(id); traversal.step(state) || traversal.next_row(state); ++mine) {
           const std::uint64_t v = state.vertex;
           const std::uint64_t e = state.edge;
           ASSERT_LT(e, edges);
@@ -69,13 +69,13 @@ TEST(EdgeWalk, LanesTakeEachEdgeOnceWithItsVertex) {
         }
         most = std::max(most, mine);
       }
-      ASSERT_LE(most, walk.by_vertex ? longest : split.per_lane);
+      ASSERT_LE(most, traversal.by_vertex ? longest : split.per_lane);
       for (std::uint64_t e = 0; e < edges; ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
     }
   }
 }
 
-TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
+TEST(EdgeTraversal, LanesThatRememberVerticesHaveOneEdgeEach) {
   esker::Runtime rt(esker::testing::tiny_config());
   auto with_none = shapes();
   with_none.push_back({0, 0});
@@ -83,14 +83,14 @@ TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
     auto first = firsts_of(degrees);
     const auto on_heap = rt.heap().allocate<std::uint64_t>(first.size());
     rt.heap().write(on_heap, 0, std::span<const std::uint64_t>(first));
-    EdgeWalk walk(rt, on_heap, degrees.size(), first.back());
-    walk.by_vertex = false;  // as on a GPU
-    walk.split.stride = EdgeSplit::kDeviceStride;
-    walk.remember_vertices(rt);
+    EdgeTraversal traversal(rt, on_heap, degrees.size(), first.back());
+    traversal.by_vertex = false;  // as on a GPU
+    traversal.split.stride = EdgeSplit::kDeviceStride;
+    traversal.remember_vertices(rt);
     std::vector<std::uint64_t> taken(first.back());
-    for (std::uint64_t id = 0; id < walk.lanes(); ++id) {
+    for (std::uint64_t id = 0; id < traversal.lanes(); ++id) {
       std::uint64_t mine = 0;
-      for (auto state = walk.begin(id); walk.step(state) || walk.next_row(state); ++mine) {
+      for (auto state = traversal.begin(id); traversal.step(state) || traversal.next_row(state); ++mine) {
         ASSERT_LT(state.edge, taken.size());
         ASSERT_TRUE(first[state.vertex] <= state.edge && state.edge < first[state.vertex + 1]);
         ++taken[state.edge];
@@ -98,42 +98,42 @@ TEST(EdgeWalk, LanesThatRememberVerticesHaveOneEdgeEach) {
       ASSERT_LE(mine, 1u);
     }
     for (std::uint64_t e = 0; e < taken.size(); ++e) ASSERT_EQ(taken[e], 1u) << "edge " << e;
-    ASSERT_EQ(walk.vertex_of.size(), first.back());
-    if (walk.vertex_of.size() > 0) rt.heap().free(walk.vertex_of);
+    ASSERT_EQ(traversal.vertex_of.size(), first.back());
+    if (traversal.vertex_of.size() > 0) rt.heap().free(traversal.vertex_of);
     rt.heap().free(on_heap);
   }
 }
 
-TEST(EdgeWalk, HasNoLanesWithoutEdges) {
+TEST(EdgeTraversal, HasNoLanesWithoutEdges) {
   std::vector<std::uint64_t> first{0, 0, 0};
   const esker::Runtime rt(esker::testing::tiny_config());
-  EdgeWalk walk(rt, {first.data(), first.size()}, 2, 0);
-  walk.by_vertex = false;
-  EXPECT_EQ(walk.lanes(), 0u);
+  EdgeTraversal traversal(rt, {first.data(), first.size()}, 2, 0);
+  traversal.by_vertex = false;
+  EXPECT_EQ(traversal.lanes(), 0u);
 }
 
-TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
+TEST(EdgeChunks, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
   for (const auto& degrees : shapes()) {
     auto first = firsts_of(degrees);
-    using Length = EdgePieces<int>::Length;
+    using Length = EdgeChunks<int>::Length;
     for (const Length of_pieces : {Length{1, 1}, Length{3, 3}, Length{4, 32}, Length{32, 32}, Length{1, 1000},
                                    Length{100000, 100000}}) {
-      std::vector<EdgePieces<int>::Piece> room(degrees.size() + first.back() / of_pieces.least);
-      const EdgePieces<int> pieces{{room.data(), room.size()}, {first.data(), first.size()}, of_pieces};
+      std::vector<EdgeChunks<int>::Chunk> room(degrees.size() + first.back() / of_pieces.least);
+      const EdgeChunks<int> chunks{{room.data(), room.size()}, {first.data(), first.size()}, of_pieces};
       alignas(8) std::uint64_t length = 0, at_once = 0;
       std::uint64_t expected = 0, parts = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {  // not in the edges' order
         if (v % 3 == 1) continue;
-        pieces.add(length, v, static_cast<int>(v));
+        chunks.add(length, v, static_cast<int>(v));
         expected += degrees[v];
-        parts += pieces.count(v);
+        parts += chunks.count(v);
       }
       ASSERT_LE(length, room.size());
       // With room for all made at once, the same.
-      std::vector<EdgePieces<int>::Piece> other_room(room.size());
-      const EdgePieces<int> other{
+      std::vector<EdgeChunks<int>::Chunk> other_room(room.size());
+      const EdgeChunks<int> other{
           {other_room.data(), other_room.size()}, {first.data(), first.size()}, of_pieces};
-      ASSERT_EQ(EdgePieces<int>::reserve(at_once, parts), 0u);
+      ASSERT_EQ(EdgeChunks<int>::reserve(at_once, parts), 0u);
       std::uint64_t at = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {
         if (v % 3 != 1) at = other.write(at, v, static_cast<int>(v));
@@ -141,18 +141,18 @@ TEST(EdgePieces, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
       EXPECT_EQ(at_once, length);
       EXPECT_EQ(at, length);
       for (std::uint64_t i = 0; i < length; ++i) {
-        ASSERT_EQ(other[i].edge, pieces[i].edge);
-        ASSERT_EQ(other[i].end, pieces[i].end);
-        ASSERT_EQ(other[i].word, pieces[i].word);
+        ASSERT_EQ(other[i].edge, chunks[i].edge);
+        ASSERT_EQ(other[i].end, chunks[i].end);
+        ASSERT_EQ(other[i].word, chunks[i].word);
       }
       std::vector<bool> seen(first.back());
       std::uint64_t edges = 0;
       for (std::uint64_t i = 0; i < length; ++i) {
-        const auto& piece = pieces[i];
-        ASSERT_TRUE(piece.edge < piece.end && piece.end - piece.edge <= of_pieces.most);
-        const auto v = static_cast<std::uint64_t>(piece.word);
-        ASSERT_TRUE(first[v] <= piece.edge && piece.end <= first[v + 1]) << "vertex " << v;
-        for (std::uint64_t e = piece.edge; e < piece.end; ++e, ++edges) {
+        const auto& chunk = chunks[i];
+        ASSERT_TRUE(chunk.edge < chunk.end && chunk.end - chunk.edge <= of_pieces.most);
+        const auto v = static_cast<std::uint64_t>(chunk.word);
+        ASSERT_TRUE(first[v] <= chunk.edge && chunk.end <= first[v + 1]) << "vertex " << v;
+        for (std::uint64_t e = chunk.edge; e < chunk.end; ++e, ++edges) {
           ASSERT_FALSE(seen[e]) << "edge " << e;
           seen[e] = true;
         }

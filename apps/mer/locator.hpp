@@ -21,14 +21,14 @@ using inputs::Wide;
 
 /// Where a k-mer is counted.
 template <class Word>
-struct Place {
+struct Location {
   std::uint32_t pe;
   std::uint64_t bucket;  // of the PE's
   Word rest;
 };
 
 template <class Word>
-class Places {
+class Locator {
  public:
   /// A message has two votes beside the rest, in one Word.
   static constexpr unsigned kVoteBits = 6;
@@ -36,7 +36,7 @@ class Places {
   static constexpr std::uint64_t kLeastBuckets = 16;
 
   /// `buckets` of each PE. Throws esker::Error{kConfiguration} for more than 2^32 of all PEs.
-  Places(unsigned k, std::uint32_t pes, std::uint64_t buckets)
+  Locator(unsigned k, std::uint32_t pes, std::uint64_t buckets)
       : k_{k}, mask_{inputs::kmer_mask<Word>(k)}, pes_{pes}, buckets_{buckets} {
     const std::uint64_t n = pes * buckets;
     if (n < kLeastBuckets || n > std::uint64_t{1} << 32) {
@@ -49,7 +49,7 @@ class Places {
     remainder_ = static_cast<std::uint64_t>((Wide{1} << 64) % n);
   }
 
-  ESKER_HD Place<Word> of(Word kmer) const {
+  ESKER_HD Location<Word> of(Word kmer) const {
     const Word h = scrambled(kmer);
     const Wide on_pe = static_cast<Wide>(top(h)) * pes_;
     const Wide in_pe = static_cast<Wide>(static_cast<std::uint64_t>(on_pe)) * buckets_;

@@ -1,5 +1,5 @@
-// Vertices of all edges, for walks that are made often.
-#include "edge_walk.hpp"
+// Vertices of all edges, for traversals that are made often.
+#include "edge_traversal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace graph {
 
-void EdgeWalk::remember_vertices(esker::Runtime& rt) {
+void EdgeTraversal::remember_vertices(esker::Runtime& rt) {
   if (by_vertex) return;
   std::array<std::uint64_t, 2> most{split.edges, vertices};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
