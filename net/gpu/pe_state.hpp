@@ -152,7 +152,8 @@ struct HandlerShard {
 /// progress kernel.
 struct OwnershipLists {
   static constexpr std::uint32_t kMessages = 256;  // at a time
-  static constexpr std::uint32_t kLists = 64;
+  static constexpr int kListBits = 6;
+  static constexpr std::uint32_t kLists = 1u << kListBits;
   static constexpr std::uint32_t kEnd = 0xffff;
   GroupAtomic<std::uint32_t> heads[kLists];
   std::uint16_t next[kMessages];
