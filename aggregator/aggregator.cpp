@@ -130,14 +130,14 @@ bool Aggregators::step(One& one) {
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;
     if (taken < package.count) break;
-    if (!settings_.aggregate) one.buffers.close_all();
+    if (!settings_.aggregate) one.buffers.close();
     queue_.release(one.ticket);
     one.holds_package = false;
     packages_.fetch_add(1, std::memory_order_relaxed);
   }
   if (drained && one.flushed.load(std::memory_order_relaxed) < epoch) {
     moved |= !one.buffers.empty();
-    one.buffers.close_all();
+    one.buffers.close();
     // Packages stand in the queue that were published behind one that is not: they are the flush's too.
     if (was_occupied() == 0) {
       one.flushed.store(epoch, std::memory_order_release);  // [flush]

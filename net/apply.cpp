@@ -7,8 +7,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
+#include <esker/aggregator/operations.hpp>
 #include <esker/aggregator/update.hpp>
 #include <esker/device/error.hpp>
 
@@ -106,16 +108,6 @@ std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice,
   return applied;
 }
 
-template <Operation O, class T>
-std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
-  // By value: stores to the heap could change what a reference leads to, for all the compiler knows.
-  const std::uint64_t* const values = O == Operation::kInc ? nullptr : run.row(1);
-  return for_each_address<sizeof(T)>(run, heap, slice,
-                                     [base = heap.base, address = run.address, values](std::uint32_t i) {
-                                       update<O, T>(base + address[i], O == Operation::kInc ? 1 : values[i]);
-                                     });
-}
-
 std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
   return for_each_address<16>(run, heap, slice, [&](std::uint32_t i) {
     store<std::uint64_t>(heap.base + run.address[i], run.row(1)[i]);
@@ -123,18 +115,17 @@ std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
   });
 }
 
-std::uint32_t apply_put(const wire::Run& run, HeapView heap, Slice slice) {
-  switch (run.command.operand) {
-    case Operand::kBytes1:
-      return apply_all<Operation::kPut, std::uint8_t>(run, heap, slice);
-    case Operand::kBytes2:
-      return apply_all<Operation::kPut, std::uint16_t>(run, heap, slice);
-    case Operand::kBytes4:
-      return apply_all<Operation::kPut, std::uint32_t>(run, heap, slice);
-    case Operand::kBytes16:
-      return put_16(run, heap, slice);
-    default:
-      return apply_all<Operation::kPut, std::uint64_t>(run, heap, slice);
+template <Operation O, class T>
+std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
+  if constexpr (std::is_same_v<T, Bytes16>) {
+    return put_16(run, heap, slice);
+  } else {
+    // By value: stores to the heap could change what a reference leads to, for all the compiler knows.
+    const std::uint64_t* const values = O == Operation::kInc ? nullptr : run.row(1);
+    return for_each_address<sizeof(T)>(
+        run, heap, slice, [base = heap.base, address = run.address, values](std::uint32_t i) {
+          update<O, T>(base + address[i], O == Operation::kInc ? 1 : values[i]);
+        });
   }
 }
 
@@ -158,15 +149,10 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Hos
 std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
   const HeapView heap = call.heap;
   const Slice slice{slice_, slices_};
-  switch (run.command.operation) {
-    case Operation::kPut:
-      return apply_put(run, heap, slice);
-    case Operation::kActiveMessage:
-      return call_handler(run, call);
-    default:  // find_defect() lets no operation through that there is not
-      return with_update(run.command,
-                         [&]<Operation O, class T>() { return apply_all<O, T>(run, heap, slice); });
-  }
+  // find_defect() lets no operation through that there is not.
+  if (run.command.operation == Operation::kActiveMessage) return call_handler(run, call);
+  return with_operation(run.command,
+                        [&]<Operation O, class T>() { return apply_all<O, T>(run, heap, slice); });
 }
 
 std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <esker/runtime/device_context.hpp>
+#include <esker/runtime/outbox.hpp>
 
 namespace esker::detail {
 

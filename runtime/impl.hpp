@@ -25,6 +25,7 @@
 
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/config.hpp>
+#include <esker/device/hash.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/network.hpp>
 #include <esker/queue/package_memory.hpp>
@@ -51,11 +52,6 @@ inline constexpr std::uint32_t kNodeBufferBytes = 64 << 10;
 inline constexpr std::uint32_t kNodeBufferBytesOnDevice = 256 << 10;
 inline constexpr std::chrono::seconds kPartingPatience{2};
 
-inline std::uint64_t hash_text(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 inline std::string in_mib(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }

@@ -112,7 +112,7 @@ void LaneWorkers::work(detail::HostWorker& worker, const std::function<bool()>* 
       if (between != nullptr) (*between)();
     }
   });
-  keep_error([&] { worker.outbox.flush(); });  // also after an exception: what was sent was sent
+  keep_error([&] { Outbox::Filling(worker.outbox).close(); });  // also after an exception: what was sent was sent
   set_running_kernel(nullptr);
 }
 

@@ -7,6 +7,7 @@
 #include <esker/device/lane.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/group_item.hpp>
+#include <esker/runtime/outbox.hpp>
 
 namespace esker {
 
@@ -53,7 +54,7 @@ class WorkItem : public Lane {
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) const {
-    outbox_->send(command.word(), words);
+    outbox_->append(command.word(), words);
   }
   /// With an election that needs no group: PerLane.
   template <std::uint32_t Words, class Election>

@@ -42,8 +42,8 @@ struct ProgressKernel {
 #if defined(ESKER_ON_GPU)
     const PeState& pe_state = copy_pe_state(lane, pe_state_memory);
     using Outbox = ProgressOutbox;
-    Outbox::begin(lane, pe_state, pool_words, true);
-    const std::uint32_t salt = salt_of(lane);
+    Outbox::begin(lane, pe_state, pool_words);
+    const std::uint32_t seed = hash_seed_of(lane);
     const auto active = lane.wave();
     const Position mine = active.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
@@ -53,14 +53,14 @@ struct ProgressKernel {
     const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? polls : 1;
     std::uint64_t moved = 0, waiting = 0;
     for (std::uint32_t round = 0; round < Policy::kRounds; ++round) {
-      const Applied applied = apply_some(pe_state, handlers, active, salt, wave * polls, polls, most);
+      const Applied applied = apply_some(pe_state, handlers, active, seed, wave * polls, polls, most);
       std::uint64_t now = applied.messages;
       waiting = applied.waiting;  // of the last round
-      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::send_owed(salt, active);
+      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::flush_pending(seed, active);
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < Policy::kBatches && sent > 0; ++i) {
           if (active.any(Outbox::is_blocked())) break;
-          sent = send_on<Outbox>(salt, shard, active);
+          sent = send_on<Outbox>(seed, shard, active);
           active.sync();
           now += sent;
         }
@@ -68,7 +68,7 @@ struct ProgressKernel {
       moved += now;
       if (active.position_among(now > 0).total == 0) break;
     }
-    Outbox(salt).finish(lane.group_lanes());
+    Outbox(seed).close();
     DeviceWords& words = *pe_state.words;
     ProgressResult& result = words.progress_result;
     if (mine.index == 0 && moved > 0) counter(result.moved).fetch_add_relaxed(moved);

@@ -66,7 +66,7 @@ Outcome apply(const HandlerTable& handlers, const wire::FrameHeader& header, con
     outcome.applied += applier.applied();
     outcome.sent += applier.sent_by_handlers();
   }
-  outbox.close_all();
+  outbox.close();
   return outcome;
 }
 

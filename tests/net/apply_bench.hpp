@@ -119,7 +119,7 @@ class Appliers {
   const Applier& operator[](std::size_t slice) const { return *all_[slice]; }
   /// Messages that handlers sent, once closed.
   std::uint64_t close_and_count() {
-    outbox_.close_all();
+    outbox_.close();
     std::uint64_t count = 0;
     for (const Buffer* buffer : sink_.held) count += buffer->messages;
     return count;
