@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace esker {
@@ -56,6 +57,8 @@ class HeapMemory {
   std::atomic<std::uint64_t> end_{0};
 };
 
+/// "1.5 MiB", for messages.
+std::string in_mib(std::uint64_t bytes);
 /// Bytes that processes on this host can still take: free and reclaimable memory, within the limits of
 /// the control group.
 std::uint64_t available_host_bytes();

@@ -36,8 +36,8 @@ void LaneWorkers::stop() {
   changed_.notify_all();
 }
 
-void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& function,
-                      const std::function<bool()>& between, const char* name) {
+void LaneWorkers::run(std::uint64_t groups, const Function& function, const std::function<bool()>& between,
+                      const char* name) {
   {
     const std::lock_guard lock(mutex_);
     function_ = &function;
