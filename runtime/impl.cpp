@@ -31,7 +31,7 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
       trace_{config_.trace, job_.pe, job_.n_pes, config_.package_slots},
       executor_{make_executor(config_, job_)},
       memory_{executor_->make_heap()},
-      queue_{executor_->make_queue(context_)},
+      queue_{make_context()},
       network_{make_network()},
       aggregators_{make_aggregators()},
       call_{failure_},
@@ -73,6 +73,17 @@ Runtime::Impl::~Impl() {
   network_.reset();
 }
 
+PackageQueue Runtime::Impl::make_context() {
+  const PackageQueue queue = executor_->make_queue(context_);
+  context_.pe = job_.pe;
+  context_.n_pes = job_.destinations;
+  context_.services = &producers_;
+  context_.tracer = trace_.tracer();
+  context_.most_columns = Producers::columns_within(config_.pending_messages, lane_threads_);
+  refresh_heap(context_, memory_, *executor_);
+  return queue;
+}
+
 std::unique_ptr<Network> Runtime::Impl::make_network() {
   const NetworkSettings settings{job_.destinations,
                                  executor_->aggregators() * buffers_a_pool(config_, job_) + 1024,
@@ -100,12 +111,6 @@ std::unique_ptr<Aggregators> Runtime::Impl::make_aggregators() {
 }
 
 void Runtime::Impl::connect() {
-  context_.pe = job_.pe;
-  context_.n_pes = job_.destinations;
-  context_.services = &producers_;
-  context_.tracer = trace_.tracer();
-  context_.most_columns = Producers::columns_within(config_.pending_messages, lane_threads_);
-  refresh_heap(context_, memory_, *executor_);
   network_->add_lanes(*aggregators_, executor_->published(lanes_, *aggregators_), lanes_.call_handlers);
   executor_->attach(*network_);
   network_->set_supervisor(supervision_);

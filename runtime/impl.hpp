@@ -65,9 +65,11 @@ class Runtime::Impl {
   }
 
  private:
+  /// Fills what lanes are told, before there are any.
+  PackageQueue make_context();
   std::unique_ptr<Network> make_network();
   std::unique_ptr<Aggregators> make_aggregators();
-  /// Lanes and the network know of each other.
+  /// Tells the network who sends and applies beside it.
   void connect();
   void start_together();
   /// What goes wrong at the end has nobody left to be thrown to.

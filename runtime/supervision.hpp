@@ -68,7 +68,7 @@ class Supervision final : public Supervisor {
 
   void look_at_peers();
   void look_for_hang(Clock::time_point now);
-  [[noreturn]] void end_hanging();
+  void end_hanging();
   void report_hang(const std::string& headline, bool network_stuck = false);
   void broadcast_hang_report();
   PeStatus status(Clock::time_point now);  // without the words
