@@ -11,7 +11,7 @@ namespace esker {
 
 /// The question behind quiet(), for one of the ways to a peer. Both sides count from 1 what travels that way.
 ///
-/// Contract. The network's owner calls. Nothing is acknowledged that nobody has asked for; a question is
+/// Contract. The network's owner calls. Nothing is acknowledged without a question; a question is
 ///           answered once, when it can be.
 class Acknowledgements {
  public:

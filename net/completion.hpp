@@ -26,7 +26,7 @@ namespace esker {
 ///          at a time, which stays valid until it is done or the job has failed.
 /// Protocol A barrier repeats rounds: all stages are flushed and drained, then PEs gather what they have sent
 ///          and applied. It ends when all counts are final and the sums over PEs are equal: twice running, or
-///          once where no PE may send. PEs in another call than this one end it too; whoever asked compares.
+///          once where no PE may send. PEs in another call than this one end it too; the caller compares.
 /// Ordering [request] the user's writes before post()  happen before  the stages' begin().
 ///          [done] what is applied  happens before  the user's thread sees `done`.
 /// Progress step() never waits. After the fourth round of a barrier rounds begin at least kBetweenRounds

@@ -25,7 +25,7 @@ namespace esker {
 ///          - A message is counted in sent() before its effects can be seen, so before it is in applied().
 ///          What
 ///            a handler sends is counted before the message that the handler was called for is in applied().
-///            So whoever reads applied() of all stages, and then sent() of all, never misses a message.
+///            So a reader of applied() of all stages, and then of sent() of all, never misses a message.
 ///          - Where may_send() is false on every PE and all counts are final, sent() does not grow: sums that
 ///            are equal once mean that all is applied. Else they must be equal twice running, unchanged.
 /// Ordering What was sent before the call happens before begin() (see [request]).
@@ -40,8 +40,8 @@ class CompletionStage {
 
   /// A quiet or a barrier begins: from here to end() the stage hands on what it has, full or not.
   virtual void begin(const NetworkRequest& /*call*/) {}
-  /// Hands on what it holds now. Not called of the first stage in its first round: whoever asks for
-  /// completion has done that.
+  /// Hands on what it holds now. Not called of the first stage: the user's thread has flushed the aggregators
+  /// in its call, and a GPU empties itself when kernels end.
   virtual void flush() {}
   /// All that it held at flush() has left it, or is what drained() waits for. In a barrier it may become
   /// false again while the stages behind it drain: then the flush is repeated, from the first stage on.

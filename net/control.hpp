@@ -11,7 +11,7 @@
 
 namespace esker {
 
-/// Contract. The network's owner calls; on() comes before its first step. A kind that nobody has asked for is
+/// Contract. The network's owner calls; on() comes before its first step. A kind without a listener is
 ///           ignored. A control message overtakes what is queued for its PE.
 class Control {
  public:

@@ -56,10 +56,10 @@ void DeviceStage::request_drains() {
 
 bool DeviceStage::wants_progress() {
   // While kernels run their lanes apply, all but what is for handlers; progress kernels would take their
-  // place.
+  // processors.
   bool wanted = drain_requested_ || replies_.is_asked() ||
                 (in_call_ && ((ended_ && !rendezvous_) || handlers_called()));
-  if (in_call_ && ended_ && rendezvous_) {  // others' kernels still send, and nobody here applies
+  if (in_call_ && ended_ && rendezvous_) {  // others' kernels still send, and no kernel here applies
     const auto now = std::chrono::steady_clock::now();
     if (now >= next_early_progress_) {
       next_early_progress_ = now + kBetweenEarlyProgress;

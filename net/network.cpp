@@ -45,7 +45,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
       completion_{transport, failure, user_bell, settings.tracer},
       trace_{shipping_.trace()} {
   control_.on(wire::Kind::kFailure, [this](const Control::Message& message) {
-    told_failure_ = true;  // its origin tells everybody
+    told_failure_ = true;  // its origin tells all PEs
     failure_.set(static_cast<Error::Kind>(message.value), std::string(message.text));
     user_bell_.ring();
   });

@@ -13,7 +13,7 @@ namespace esker {
 ///           `done`; the owner writes those two.
 struct NetworkRequest {
   enum class Kind {
-    kGather,   // `mine` to everybody's `all`
+    kGather,   // `mine` to every PE's `all`
     kQuiet,    // every message that this PE has sent is applied
     kBarrier,  // every message that any PE has sent is applied, those of handlers too
   };

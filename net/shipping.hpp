@@ -63,7 +63,7 @@ class Shipping {
   std::optional<Arrival> try_take_own();
   /// It is applied.
   void finish(const Arrival& arrival);
-  /// A frame that carries no messages, or that nobody will apply.
+  /// A frame that carries no messages, or will not be applied.
   void release(const Frame& frame) { transport_.release(frame); }
 
   /// A control frame, before all that is queued: what it says may be what that waits for.
@@ -72,7 +72,7 @@ class Shipping {
   void drop_queued();
   /// Gives back up to `most` frames that have arrived, unread. True if there was one.
   bool discard(std::uint32_t most);
-  /// Frees what has missed its end. The last call, when nobody submits any more, and before the pools go.
+  /// Frees what has missed its end. The last call, after the last submit() and before the pools go.
   void drop_all();
 
   std::uint64_t last_sequence_to(std::uint32_t pe) const { return last_sequence_[pe]; }

@@ -120,7 +120,7 @@ void DeviceExecutor::link_peers(Collectives& collectives, DeviceContext& context
   }
   context.bins = engine_->bins();
   context.sharers = engine_->sharers();
-  collectives.gather(Collective::kStart, {});  // nobody sends before everybody has linked
+  collectives.gather(Collective::kStart, {});  // no PE sends before all have linked
 }
 
 }  // namespace

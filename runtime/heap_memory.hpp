@@ -20,7 +20,7 @@ class HeapMemory {
  public:
   /// Error{kOutOfMemory} if the address space cannot be had.
   HeapMemory(std::uint64_t limit_bytes, bool huge_pages);
-  /// Over memory that somebody else owns, all of it at once; `clear(offset, bytes)` zeroes a part.
+  /// Over memory that another object owns, all of it at once; `clear(offset, bytes)` zeroes a part.
   using Clear = std::function<void(std::uint64_t, std::uint64_t)>;
   HeapMemory(std::byte* base, std::uint64_t limit_bytes, Clear clear)
       : base_{base}, limit_{limit_bytes}, clear_{std::move(clear)} {}

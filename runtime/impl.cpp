@@ -53,7 +53,7 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
                     queue_, lanes_, producers_, call_, collectives_, waits_, trace_}} {
   set_thread_name(fmt::format("PE {}", job_.pe));
   connect();
-  owner_.run(*network_, [this] { supervision_.look_around(); });
+  owner_.run(*network_, [this] { supervision_.poll(); });
   try {
     start_together();
   } catch (...) {

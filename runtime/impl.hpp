@@ -69,10 +69,10 @@ class Runtime::Impl {
   PackageQueue make_context();
   std::unique_ptr<Network> make_network();
   std::unique_ptr<Aggregators> make_aggregators();
-  /// Tells the network who sends and applies beside it.
+  /// Tells the network what sends and applies beside it.
   void connect();
   void start_together();
-  /// What goes wrong at the end has nobody left to be thrown to.
+  /// For what goes wrong at the end, where no call is left that could throw it.
   void say(const char* when, const std::exception& error) const noexcept;
 
   const int exceptions_at_start_ = std::uncaught_exceptions();

@@ -46,7 +46,7 @@ void Launches::run_groups(const LaunchShape& shape, const char* name, const Lane
 void Launches::throw_with_kernel(const char* kernel) {
   failure_.raise_if_set();  // which lanes throw too, while they wait
   const auto lane = workers_.throwing_lane();
-  const std::string who =
+  const std::string thrower =
       lane ? fmt::format("lane {} of group {} of kernel '{}'", lane->lane, lane->group, kernel)
            : fmt::format("kernel '{}'", kernel);
   auto kind = Error::Kind::kKernel;
@@ -55,11 +55,11 @@ void Launches::throw_with_kernel(const char* kernel) {
     throw;
   } catch (const Error& error) {
     kind = error.kind();
-    what = fmt::format("{}: {}", who, error.what());
+    what = fmt::format("{}: {}", thrower, error.what());
   } catch (const std::exception& error) {
-    what = fmt::format("{} has thrown: {}", who, error.what());
+    what = fmt::format("{} has thrown: {}", thrower, error.what());
   } catch (...) {
-    what = fmt::format("{} has thrown what is no std::exception", who);
+    what = fmt::format("{} has thrown what is no std::exception", thrower);
   }
   call_.set_thrown(what);
   std::throw_with_nested(Error(kind, what));

@@ -12,7 +12,7 @@
 
 namespace esker {
 namespace {
-constexpr std::chrono::milliseconds kLookAtPeersEvery{500};
+constexpr std::chrono::milliseconds kPollPeersEvery{500};
 constexpr std::chrono::milliseconds kReportsTravel{1500};
 constexpr std::chrono::milliseconds kPeersFindOut =
     HangInquiry::kTimeToAnswer + std::chrono::milliseconds{1000};
@@ -33,17 +33,17 @@ std::uint64_t Supervision::activity() const {
   return sum;
 }
 
-void Supervision::look_around() {
+void Supervision::poll() {
   const auto now = Clock::now();
-  if (now >= next_look_at_peers_) {
-    next_look_at_peers_ = now + kLookAtPeersEvery;
-    look_at_peers();
+  if (now >= next_peer_poll_) {
+    next_peer_poll_ = now + kPollPeersEvery;
+    poll_peers();
   }
   group_lanes_wait_ = w_.producers.take_helped();
-  if (!w_.failure.is_set()) look_for_hang(now);
+  if (!w_.failure.is_set()) poll_for_hang(now);
 }
 
-void Supervision::look_at_peers() {
+void Supervision::poll_peers() {
   const std::string dead = w_.owner.transport().find_dead_peer();
   // Found twice, since it may have said why it left, and its words are still on their way.
   if (!dead.empty() && std::exchange(found_dead_peer_, true) && w_.failure.set(Error::Kind::kNetwork, dead)) {
@@ -56,7 +56,7 @@ void Supervision::look_at_peers() {
 PeStatus Supervision::status(Clock::time_point now) {
   PeStatus mine;
   mine.still = hang_.still(activity(), now);
-  // A call that waits for kernels on this PE's GPU waits for nobody else.
+  // A call that waits for kernels on this PE's GPU waits for no other PE.
   mine.waits = (w_.collectives.was_waiting() && !w_.network.was_working()) || lanes_wait() ||
                !w_.network.was_in_handler().empty();
   return mine;
@@ -64,7 +64,7 @@ PeStatus Supervision::status(Clock::time_point now) {
 
 // Where nothing moves here, the job may still end: a PE computes outside Esker, a kernel runs for long, a
 // process is stopped. The PEs know, so they are asked.
-void Supervision::look_for_hang(Clock::time_point now) {
+void Supervision::poll_for_hang(Clock::time_point now) {
   PeStatus mine = status(now);
   if (inquiry_.start_if_due(mine, now)) {
     for (const std::uint32_t pe : inquiry_.to_ask(now)) w_.network.ask_for_status(pe);
@@ -107,7 +107,7 @@ void Supervision::end_hanging() {
 }
 
 void Supervision::check_for_hang() {
-  // The network's owner looks for hangs, unless it hangs itself: inside a handler that does not return.
+  // The network's owner polls for hangs, unless it hangs itself: inside a handler that does not return.
   if (!w_.owner.has_own_thread() || w_.failure.is_set() || w_.config.hang_seconds == 0) return;
   if (stuck_.still(w_.owner.steps(), Clock::now()) < hang_limit()) return;
   report_hang("the network thread has not moved", true);

@@ -27,15 +27,15 @@
 
 namespace esker {
 
-/// Contract. The network's owner calls look_around() a few times a second, and is told what peers say.
+/// Contract. The network's owner calls poll() a few times a second, and is told what peers say.
 /// Threads
-///           that nap in a wait call check_for_hang(), since an owner that hangs itself looks at nothing.
+///           that nap in a wait call check_for_hang(), since an owner that hangs itself polls nothing.
 /// Errors.   A peer's death becomes the job's failure. A hang ends the process with status 1, after reports
 /// on
 ///           stderr and as JSON on every PE; docs/guide/troubleshooting.md explains them.
 class Supervision final : public Supervisor {
  public:
-  /// The parts that it looks at. They outlive it.
+  /// The parts that it observes. They outlive it.
   struct Watched {
     const Config& config;
     const JobShape& job;
@@ -56,7 +56,7 @@ class Supervision final : public Supervisor {
   };
   explicit Supervision(const Watched& watched);
 
-  void look_around();
+  void poll();
   void check_for_hang();
 
   void heard_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) override;
@@ -66,8 +66,8 @@ class Supervision final : public Supervisor {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void look_at_peers();
-  void look_for_hang(Clock::time_point now);
+  void poll_peers();
+  void poll_for_hang(Clock::time_point now);
   void end_hanging();
   void report_hang(const std::string& headline, bool network_stuck = false);
   void broadcast_hang_report();
@@ -85,9 +85,9 @@ class Supervision final : public Supervisor {
 
   // The network owner's.
   HangInquiry inquiry_;
-  Clock::time_point next_look_at_peers_;
+  Clock::time_point next_peer_poll_;
   bool found_dead_peer_ = false;
-  bool group_lanes_wait_ = false;  // lanes of groups have waited for space since it last looked
+  bool group_lanes_wait_ = false;  // lanes of groups have waited for space between the last two polls
   bool hang_broadcast_ = false;
 };
 
