@@ -27,11 +27,10 @@ Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t w
     next_victim_ = (next_victim_ + 1) % kOpenCommands;
     publish(staged_[found]);
     const std::uint32_t columns = sink_.columns(words);
-    staged_[found] = {
-        .command = command,
-        .words = words,
-        .columns = columns,
-        .payload = std::vector<std::uint64_t>(std::size_t{columns} * words)};
+    staged_[found] = {.command = command,
+                      .words = words,
+                      .columns = columns,
+                      .payload = std::vector<std::uint64_t>(std::size_t{columns} * words)};
   }
   current_ = found;
   Staged& staged = staged_[found];
