@@ -16,11 +16,11 @@
 #include <boost/program_options/parsers.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
+#include <esker/command_line.hpp>
 #include <esker/device/check.hpp>
 #include <esker/runtime/config_sources.hpp>
 #include <esker/runtime/config_table.hpp>
 #include <esker/runtime/near_match.hpp>
-#include <esker/command_line.hpp>
 
 namespace esker {
 namespace {

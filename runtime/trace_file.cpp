@@ -13,9 +13,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include <esker/build_info.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/ranges.hpp>
-#include <esker/build_info.hpp>
 
 namespace esker {
 namespace {

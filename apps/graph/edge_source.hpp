@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include <esker/esker.hpp>
 #include <esker/command_line.hpp>
+#include <esker/esker.hpp>
 
 #include "../inputs/file/part.hpp"
 #include "../inputs/graph/edge.hpp"

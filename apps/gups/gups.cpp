@@ -4,8 +4,8 @@
 // function of the seed, p and k alone, so any PE can recompute any stream: verification takes back, on the
 // words that it owns, what every PE has sent, and finds the table as it was.
 #include <fmt/format.h>
-#include <esker/esker.hpp>
 #include <esker/command_line.hpp>
+#include <esker/esker.hpp>
 
 #include <algorithm>
 #include <atomic>

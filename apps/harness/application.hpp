@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <esker/esker.hpp>
 #include <esker/command_line.hpp>
+#include <esker/esker.hpp>
 
 #include "../styles/superstep.hpp"
 #include "failure.hpp"

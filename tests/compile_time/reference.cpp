@@ -1,4 +1,5 @@
-// What a program costs to compile that includes some of the standard library: the yardstick of compile_time_test.py.
+// What a program costs to compile that includes some of the standard library: the yardstick of
+// compile_time_test.py.
 #include <functional>
 #include <map>
 #include <string>

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/device/error.hpp>
 #include <esker/build_info.hpp>
+#include <esker/device/error.hpp>
 
 namespace esker {
 namespace {
