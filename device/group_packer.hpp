@@ -55,7 +55,8 @@ class GroupPacker {
         pool(), active, 0, command, Words, words, attempt, most_columns,
         [&](std::uint32_t block) { flush_all(active, block); },
         [&](std::uint32_t polls) {
-          lane_->await("an open package", [&] { return blocks.was_ready(0); });
+          // All together: one that went on alone could complete a block, and flush it only with the others.
+          lane_->await("an open package", [&] { return active.any(blocks.was_ready(0)); });
           return polls;
         });
   }
