@@ -1,4 +1,5 @@
-// What a kernel needs of the runtime: where the heap is, who there is, and the way to the package queue.
+// What a kernel needs of the runtime: where the heap is, how many PEs there are, and the way to the package
+// queue.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ struct DeviceContext {
   PackageQueue queue;
   ProducerServices* services = nullptr;    // host only
   const gpu::PeState* pe_state = nullptr;  // where kernels run on a GPU; in its memory
-  bool has_handlers = false;               // host only: kernels there leave progress kernels a place
+  bool has_handlers = false;               // host only: occupancy is reserved for progress kernels
   std::uint32_t bins = 0;                  // host only: packages that a group there keeps open
   std::uint32_t sharers = 1;               // host only: PEs whose kernels run there at a time
   Tracer* tracer = nullptr;                // host only; null: off

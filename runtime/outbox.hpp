@@ -43,9 +43,9 @@ class Outbox {
     std::unique_ptr<std::uint64_t[]> payload;
     std::uint64_t combined = 0;  // calls that share a column with an earlier one
     std::uint64_t combined_remote = 0;
-    std::uint32_t plain_left = 0;  // packages that do not look for such calls
+    std::uint32_t plain_left = 0;  // packages in which such calls are not looked for
   };
-  // Where few calls can be combined, so many packages of 16 do not look for them.
+  // Where few calls can be combined, so many packages of 16 are filled without looking for them.
   static constexpr std::uint32_t kPlainPackages = 15;
   // A package takes so many calls for each of its columns, and then fills: calls that all find their word
   // would keep it here as long as the kernel runs.
