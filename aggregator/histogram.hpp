@@ -7,38 +7,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <tuple>
 
+#include <esker/statistics.hpp>
+
 namespace esker {
-
-/// How often a value fell into each bucket, at one moment.
-template <std::size_t Buckets>
-struct Histogram {
-  std::array<std::uint64_t, Buckets> counts{};
-  std::uint64_t max = 0;  // the largest value itself
-
-  std::uint64_t count() const { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
-
-  /// The bucket in which the value of rank ceil(quantile * count()) lies, 0 < quantile <= 1. Requires
-  /// count() > 0.
-  std::size_t bucket_at(double quantile) const {
-    const auto wanted = quantile * static_cast<double>(count());
-    std::uint64_t seen = 0;
-    std::size_t bucket = 0;
-    while (bucket + 1 < Buckets) {
-      seen += counts[bucket];
-      if (seen > 0 && static_cast<double>(seen) >= wanted) break;
-      ++bucket;
-    }
-    return bucket;
-  }
-};
-
-/// Nanoseconds: bucket 0 holds 0, bucket b holds 2^(b-1) to 2^b - 1; the last one all that is longer.
-using DurationHistogram = Histogram<48>;
-/// Used bytes of a buffer over its capacity: bucket b holds more than 5 b % and at most 5 (b + 1) %.
-using FillHistogram = Histogram<20>;
 
 constexpr std::size_t duration_bucket(std::uint64_t nanoseconds) {
   return std::min<std::size_t>(std::bit_width(nanoseconds),

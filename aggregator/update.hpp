@@ -1,7 +1,6 @@
 // What the built-in operations make of a word's value.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -30,9 +29,9 @@ T updated(T old, T value) {
   } else if constexpr (O == Operation::kAdd) {
     return old + value;
   } else if constexpr (O == Operation::kMin) {
-    return std::min(old, value);
+    return value < old ? value : old;
   } else if constexpr (O == Operation::kMax) {
-    return std::max(old, value);
+    return old < value ? value : old;
   } else if constexpr (O == Operation::kAnd) {
     return old & value;
   } else if constexpr (O == Operation::kOr) {

@@ -2,40 +2,37 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# What a user may include, as scripts/check_includes.py has it for the applications, ...
-set(public_headers
-  esker.hpp
-  device/election/fine_grain.hpp
-  device/election/per_lane.hpp
-  device/election/per_wave.hpp
-  device/election/predicated.hpp
-  device/error.hpp
-  runtime/build_info.hpp
-  runtime/command_line.hpp
-  runtime/config.hpp
-  runtime/parse_value.hpp)
+# What a user may include, ...
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt public_headers REGEX "^[a-z]")
+list(TRANSFORM public_headers REPLACE " .*$" "")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt)
 # ... and what those include, no more: a header that is not installed may change without a word.
+set(installed)
 set(unread ${public_headers})
 while(unread)
   list(POP_FRONT unread header)
-  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${header})
+  if(header IN_LIST installed)
+    continue()
+  endif()
+  list(APPEND installed ${header})
+  set(file ${PROJECT_SOURCE_DIR}/include/esker/${header})
+  if(NOT EXISTS ${file})
+    set(file ${PROJECT_SOURCE_DIR}/${header})
+  endif()
+  if(NOT EXISTS ${file})
     continue()  # the compiler says it better
   endif()
-  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^ *# *include <esker/")
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/esker/${folder})
+  file(STRINGS ${file} includes REGEX "^ *# *include <esker/")
   list(TRANSFORM includes REPLACE "^.*<esker/(.*)>.*$" "\\1")
-  list(REMOVE_ITEM includes ${public_headers})
-  list(APPEND public_headers ${includes})
   list(APPEND unread ${includes})
 endwhile()
-
-foreach(header IN LISTS public_headers)
-  cmake_path(GET header PARENT_PATH folder)
-  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/esker/${folder})
-endforeach()
 
 install(TARGETS esker EXPORT esker-targets)
 install(EXPORT esker-targets NAMESPACE esker:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/esker)
 
+set(ESKER_COMPONENTS runtime)
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/esker-config.cmake.in ${PROJECT_BINARY_DIR}/cmake/esker-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/esker)

@@ -9,6 +9,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// Open packages of a group: at most one for each of `Bins` bins, out of at most `Blocks` blocks.
 ///
 /// State. A bin has one open block, for one command, or none. A lane takes a column with one subtraction from
@@ -317,5 +319,7 @@ class GroupBlocks {
   Word used_;  // a bit a block: open, or being sent
   Block blocks_[Blocks];
 };
+
+ESKER_PASS_END
 
 }  // namespace esker

@@ -10,6 +10,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// The packer of a group whose packages all go to one sink: election per group without a group barrier, and
 /// the default (the second layer of HiWayLib, section 3.4).
 ///
@@ -129,5 +131,7 @@ class GroupPacker {
   S* sink_;
   Shared* shared_;
 };
+
+ESKER_PASS_END
 
 }  // namespace esker

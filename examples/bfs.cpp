@@ -7,7 +7,7 @@
 #include <iostream>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 namespace {

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <vector>
 
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
-#include <esker/device/election/per_lane.hpp>
+#include <esker/atomic.hpp>
+#include <esker/election.hpp>
 #include <esker/esker.hpp>
 
 namespace {

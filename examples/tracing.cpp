@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 namespace {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <esker/aggregator/operations.hpp>
 #include <esker/aggregator/update.hpp>
@@ -130,13 +131,13 @@ std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
 
 }  // namespace
 
-void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HandlerContext& context) {
-  context.set_source(header.source);
+void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call) {
+  call.source = header.source;
   wire::RunReader reader(frame);
   wire::Run run;
   try {
     while (reader.next(run)) {
-      const std::uint32_t applied = apply_run(run, context);
+      const std::uint32_t applied = apply_run(run, call);
       applied_.fetch_add(applied, std::memory_order_release);
     }
   } catch (const Error& error) {
@@ -145,22 +146,22 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Han
   }
 }
 
-std::uint32_t Applier::apply_run(const wire::Run& run, HandlerContext& context) {
-  const HeapView heap = context.heap();
+std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
+  const HeapView heap = call.heap;
   const Slice slice{slice_, slices_};
   // find_defect() lets no operation through that there is not.
-  if (run.command.operation == Operation::kActiveMessage) return call_handler(run, context);
+  if (run.command.operation == Operation::kActiveMessage) return call_handler(run, call);
   return with_operation(run.command,
                         [&]<Operation O, class T>() { return apply_all<O, T>(run, heap, slice); });
 }
 
-std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& context) {
+std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
   const HandlerTable::Entry& handler = *handlers_.find(run.command.handler);
-  const HeapView heap = context.heap();
+  const HeapView heap = call.heap;
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
   running_.store(&handler, std::memory_order_relaxed);
-  context.set_handler(run.command.handler);
+  call.handler = run.command.handler;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const std::uint64_t offset = run.address[i];
     if (i + kPrefetchAhead < run.count) {
@@ -178,17 +179,17 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& contex
     }
     for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
     try {
-      handler.call(context, heap.base + offset, arguments);
+      handler.call(call, heap.base + offset, arguments);
     } catch (const std::exception& error) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}", handler.name,
-                              context.pe(), context.source(), error.what()));
+                              call.pe, call.source, error.what()));
     } catch (...) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: not a std::exception",
-                              handler.name, context.pe(), context.source()));
+                              handler.name, call.pe, call.source));
     }
-    if (const std::uint64_t sent = context.take_sent(); sent > 0)
+    if (const std::uint64_t sent = std::exchange(call.sent, 0); sent > 0)
       sent_.fetch_add(sent, std::memory_order_release);
     ++applied;
   }

@@ -29,8 +29,8 @@ void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame,
   }
   // Beforehand: what a handler has sent counts as open from the moment that its effects can be seen.
   was_open_.store(1, std::memory_order_seq_cst);
-  HandlerContext context(heap, settings_.pe, settings_.n_pes, outbox_);
-  applier_.apply(header, frame, context);
+  HostCall call{heap, settings_.pe, settings_.n_pes, &outbox_};
+  applier_.apply(header, frame, call);
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 

@@ -1,18 +1,15 @@
 // Active-message handlers, and what a running handler may do.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include <esker/aggregator/append.hpp>
 #include <esker/aggregator/command.hpp>
-#include <esker/aggregator/node_buffers.hpp>
-#include <esker/aggregator/wire.hpp>
+#include <esker/net/sender_access.hpp>
 
 namespace esker {
 
@@ -27,84 +24,110 @@ struct HeapView {
   std::uint64_t bytes = 0;
 };
 
+/// A handler's call on the host: what the applier knows of it, and where the messages go that it sends. The
+/// same type in each pass, so that the host hands it to handlers of any.
+struct HostCall {
+  HeapView heap;
+  std::uint32_t pe;
+  std::uint32_t n_pes;
+  NodeBuffers* outbox;
+  std::uint32_t source = 0;   // the PE whose message it is
+  std::uint16_t handler = 0;  // the one that runs
+  std::uint64_t sent = 0;     // messages that handlers have sent; the applier takes them
+
+  void post(Command command, std::uint32_t width, const std::uint64_t* words) {
+    ++sent;
+    append_message(*outbox, command, width, words);
+  }
+};
+
+/// Everything in one ownership block of the heap is handled one message at a time.
+inline constexpr std::uint64_t kOwnershipBytes = 4096;
+
+ESKER_PASS_BEGIN
+
 /// What a handler gets first. It sends like a lane does: shmem_put(context, ...) and the rest.
 ///
 /// Contract. Valid during the call. Sending never blocks and never fails for want of space: what the
 ///           network has not yet taken waits in memory (docs/reference/progress.md).
 class HandlerContext {
  public:
-  /// Everything in one ownership block of the heap is handled one message at a time.
-  static constexpr std::uint64_t kOwnershipBytes = 4096;
+  static constexpr std::uint64_t kOwnershipBytes = esker::kOwnershipBytes;
 
+#if defined(ESKER_ON_GPU)
   ESKER_HD std::uint32_t pe() const { return pe_; }
   ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
   /// The PE whose message is being handled.
   ESKER_HD std::uint32_t source() const { return source_; }
 
-  // For shmem.hpp and Runtime::register_handler().
+  // For Runtime::register_handler() and the applier.
+  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
+  /// Where the host calls device code.
+  explicit HandlerContext(HostCall& call)
+      : heap_{call.heap},
+        pe_{call.pe},
+        n_pes_{call.n_pes},
+        source_{call.source},
+        handler_{call.handler},
+        host_{&call} {}
   ESKER_HD std::uint16_t handler() const { return handler_; }
+  /// What this lane's handlers have sent counts from now on.
+  ESKER_HD void count();
+
+ private:
+  friend struct detail::SenderAccess;
   ESKER_HD HeapView heap() const { return heap_; }
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
-#if defined(ESKER_ON_GPU)
-  ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
   ESKER_HD const gpu::PeState* pe_state() const { return device_.pe_state; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-#if defined(ESKER_ON_SIMULATED)
-    // There is one pass, so handlers that the host calls come here too.
-    if (!simulated::here.is_lane) return post_on_host(command, Words, words);
-#endif
+    if constexpr (detail::kHostCallsDeviceCode) {
+      if (!detail::is_lane()) return host_->post(command, Words, words);
+    }
     post_words(command, Words, words);
   }
-  /// For the applier: what this lane's handlers have sent counts from now on.
-  ESKER_HD void count();
-#else
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
+  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
 
-  template <std::uint32_t Words>
-  void post(Command command, const std::uint64_t (&words)[Words]) {
-    post_on_host(command, Words, words);
-  }
-
-  // For the applier.
-  void set_source(std::uint32_t source) { source_ = source; }
-  void set_handler(std::uint16_t handler) { handler_ = handler; }
-  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
-#endif
-
- private:
-  struct OnHost {
-    NodeBuffers* outbox;
-    std::uint64_t sent;
-  };
   struct OnDevice {
     const gpu::PeState* pe_state;
     std::uint32_t sent;     // messages that this lane's handlers have sent
     std::uint32_t applied;  // of them, those that it has applied itself
   };
 
-#if defined(ESKER_ON_GPU)
-  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
-#endif
-#if defined(ESKER_ON_CPU) || defined(ESKER_ON_SIMULATED)
-  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
-    ++host_.sent;
-    host_.outbox->append({command.word(), width, 1, 1, words}, 0);
-  }
-#endif
-
-  // The same in each pass: where there is but one, the host's objects meet the device's code.
   HeapView heap_;
   std::uint32_t pe_;
   std::uint32_t n_pes_;
-  std::uint32_t source_ = 0;
-  std::uint16_t handler_ = 0;  // the one that runs
+  std::uint32_t source_;
+  std::uint16_t handler_;
   union {
-    OnHost host_;  // where the host calls it
+    HostCall* host_;  // where the host calls it
     OnDevice device_;
   };
+#else
+  explicit HandlerContext(HostCall& call) : call_{&call} {}
+
+  ESKER_HD std::uint32_t pe() const { return call_->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return call_->n_pes; }
+  /// The PE whose message is being handled.
+  ESKER_HD std::uint32_t source() const { return call_->source; }
+
+  // For Runtime::register_handler().
+  ESKER_HD std::uint16_t handler() const { return call_->handler; }
+
+ private:
+  friend struct detail::SenderAccess;
+  ESKER_HD HeapView heap() const { return call_->heap; }
+  ESKER_HD Caller caller() const { return {true, 0, 0}; }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    call_->post(command, Words, words);
+  }
+
+  HostCall* call_;
+#endif
 };
+
+ESKER_PASS_END
 
 // What a handler's class may say beside how it is called: see Runtime::register_handler().
 namespace detail {
@@ -114,12 +137,12 @@ template <class Function>
 inline constexpr std::uint64_t kOwnershipOf = [] {
   if constexpr (requires { Function::kOwnershipBytes; }) {
     constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kOwnershipBytes &&
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes &&
                                   (kBytes & (kBytes - 1)) == 0),
                   "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
-    return HandlerContext::kOwnershipBytes;
+    return kOwnershipBytes;
   }
 }();
 
@@ -131,46 +154,44 @@ concept SaysWhatIsNeedless = requires(const Function& function, const Target& ta
 
 }  // namespace detail
 
-/// The handlers of this PE; index i + 1 stands in the command.
-///
-/// Contract. add() before messages for the handler can arrive: registration is collective and ends in a
-///           barrier. At most kMaxHandlers.
-class HandlerTable final : public wire::HandlerWords {
+/// The function of a handler with its type erased: std::function's call, without its header in every user's
+/// program.
+class HandlerFunction {
  public:
-  static constexpr std::uint32_t kMaxHandlers = 1024;
+  /// `function(HostCall&, void* target, const void* arguments)`.
+  template <class Function>
+  HandlerFunction(
+      Function function)  // NOLINT(google-explicit-constructor): a handler is a lambda where it is made
+      : function_{new Function(std::move(function))},
+        call_{[](void* of, HostCall& call, void* target, const void* arguments) {
+          (*static_cast<Function*>(of))(call, target, arguments);
+        }},
+        destroy_{[](void* of) { delete static_cast<Function*>(of); }} {}
+  HandlerFunction(HandlerFunction&& other) noexcept
+      : function_{std::exchange(other.function_, nullptr)}, call_{other.call_}, destroy_{other.destroy_} {}
+  HandlerFunction& operator=(HandlerFunction&&) = delete;
+  ~HandlerFunction() { destroy_(function_); }
 
-  struct Entry {
-    std::string name;
-    std::uint32_t words;  // of a message: the address word and the arguments
-    std::uint32_t target_bytes;
-    std::uint32_t target_alignment;
-    std::function<void(HandlerContext&, void* target, const void* arguments)> call;
-    const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
-  };
-
-  HandlerTable() { entries_.reserve(kMaxHandlers); }
-
-  /// Returns the handler's index; kMaxHandlers + 1 if the table is full.
-  std::uint32_t add(Entry entry) {
-    const auto count = count_.load(std::memory_order_relaxed);
-    if (count == kMaxHandlers) return kMaxHandlers + 1;
-    entries_.push_back(std::move(entry));
-    count_.store(count + 1, std::memory_order_release);  // [entry]
-    return count + 1;
-  }
-  /// Null: no such handler. Any thread.
-  const Entry* find(std::uint16_t handler) const {
-    const auto count = count_.load(std::memory_order_acquire);  // [entry]
-    return handler >= 1 && handler <= count ? entries_.data() + (handler - 1) : nullptr;
-  }
-  std::uint32_t words_of_handler(std::uint16_t handler) const override {
-    const Entry* entry = find(handler);
-    return entry == nullptr ? 0 : entry->words;
+  void operator()(HostCall& call, void* target, const void* arguments) const {
+    call_(function_, call, target, arguments);
   }
 
  private:
-  std::vector<Entry> entries_;  // reserved in full: an entry never moves
-  std::atomic<std::uint32_t> count_{0};
+  void* function_;
+  void (*call_)(void* function, HostCall& call, void* target, const void* arguments);
+  void (*destroy_)(void* function);
+};
+
+inline constexpr std::uint32_t kMaxHandlers = 1024;
+
+/// A registered handler, as the applier needs it.
+struct HandlerEntry {
+  std::string name;
+  std::uint32_t words;  // of a message: the address word and the arguments
+  std::uint32_t target_bytes;
+  std::uint32_t target_alignment;
+  HandlerFunction call;
+  const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
 };
 
 }  // namespace esker

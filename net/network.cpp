@@ -344,7 +344,7 @@ bool Network::apply_some() {
 }
 
 bool Network::step_device() {
-  bool drains = device_->take_starving();
+  bool drains = device_->take_drain_request();
   if (drains) starved_ns_.store(steady_ns(), std::memory_order_relaxed);
   if (device_->has_called_handlers() && !handlers_called()) {
     handlers_called_before_ = barriers_ + 1;
@@ -411,7 +411,7 @@ bool Network::settle_device(std::uint64_t& flush_epoch) {
   if (device_ == nullptr || settling_.settled) return true;
   if (!have_kernels_ended()) return false;
   now_waits_for("the GPU to apply what has arrived");
-  if (!device_->settled_since(settling_.progress)) return false;
+  if (!device_->has_completed_since(settling_.progress)) return false;
   settling_.settled = true;
   flush_epoch = aggregators_->request_flush();
   return true;
@@ -656,7 +656,7 @@ bool Network::serve_barrier() {
     case BarrierStep::kDrain: {
       if (!locally_idle() || std::chrono::steady_clock::now() < next_round_) return false;
       if (device_ != nullptr && !settling_.meets &&
-          !device_->settled_since(settling_.progress)) {  // local frames have arrived there since
+          !device_->has_completed_since(settling_.progress)) {  // local frames have arrived there since
         settle_again();
         barrier_step_ = BarrierStep::kSettle;
         return true;
@@ -704,7 +704,7 @@ bool Network::serve_barrier() {
       // is final: then no more than that is ever applied.
       if (equal && (unchanged || !may_send)) {
         ++barriers_;
-        if (device_ != nullptr) device_->settle();
+        if (device_ != nullptr) device_->complete_round();
         active_->all = blocks_;
         complete();
         return true;

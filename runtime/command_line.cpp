@@ -1,5 +1,5 @@
 // The command line of a program, on Boost.Program_options.
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +20,7 @@
 #include <esker/runtime/config_sources.hpp>
 #include <esker/runtime/config_table.hpp>
 #include <esker/runtime/near_match.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/command_line.hpp>
 
 namespace esker {
 namespace {

@@ -1,5 +1,5 @@
 // Settings from their sources, weakest first, and settings as text.
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <esker/runtime/build_info.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/build_info.hpp>
+#include <esker/command_line.hpp>
 
 namespace esker::detail {
 namespace {

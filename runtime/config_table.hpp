@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 
 namespace esker::detail {
 

@@ -5,12 +5,13 @@
 #include <cstdint>
 
 #include <esker/aggregator/command.hpp>
-#include <esker/aggregator/trace.hpp>
-#include <esker/net/gpu/sink.hpp>
+#include <esker/device/platform.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
 
 namespace esker {
+
+class Tracer;
 
 /// How a host producer waits: it lends itself to aggregation and progress meanwhile. The runtime's.
 class ProducerServices {
@@ -39,8 +40,9 @@ class ProducerServices {
   ~ProducerServices() = default;
 };
 
-/// Trivially copyable; a kernel takes it by value. Valid while its Runtime lives.
-struct DeviceContext {
+namespace detail {
+/// Trivially copyable; kernels take it by value. Valid while its Runtime lives.
+struct KernelContext {
   HeapView heap;
   std::uint32_t pe = 0;
   std::uint32_t n_pes = 1;         // destinations: more than there are PEs in the one-node projection
@@ -48,10 +50,10 @@ struct DeviceContext {
   PackageQueue queue;
   ProducerServices* services = nullptr;    // host only
   const gpu::PeState* pe_state = nullptr;  // where kernels run on a GPU; in its memory
-  bool has_handlers = false;               // host only: occupancy is reserved for progress kernels
+  bool is_reserved = false;                // there: Runtime::reserve_for() has been called
   std::uint32_t bins = 0;                  // host only: packages that a group there keeps open
-  std::uint32_t sharers = 1;               // host only: PEs whose kernels run there at a time
   Tracer* tracer = nullptr;                // host only; null: off
 };
+}  // namespace detail
 
 }  // namespace esker

@@ -7,11 +7,17 @@
 
 #include <esker/device/group.hpp>
 #include <esker/device/group_packer.hpp>
-#include <esker/net/gpu/sink.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/package_sink.hpp>
+#if defined(ESKER_DEVICE_COMPILER)
+#include <esker/net/gpu/sink.hpp>
+#endif
 
 namespace esker {
+
+ESKER_PASS_BEGIN
+
+class WorkItem;
 
 /// What a kernel takes that uses group operations: wave(), group(), scratch(), elections.
 ///
@@ -21,7 +27,8 @@ namespace esker {
 template <std::uint32_t PoolWords>
 class BasicGroupItem {
  public:
-  ESKER_HD BasicGroupItem(GroupLane& lane, const DeviceContext& context, std::uint32_t pool_words = PoolWords)
+  ESKER_HD BasicGroupItem(GroupLane& lane, const detail::KernelContext& context,
+                          std::uint32_t pool_words = PoolWords)
       : lane_{&lane}, sink_{gpu::copy_pe_state(lane, context.pe_state)}, outbox_{gpu::hash_seed_of(lane)} {
     Outbox::begin(lane, *pe_state(), pool_words);
   }
@@ -40,7 +47,12 @@ class BasicGroupItem {
   ESKER_HD auto wave() { return lane_->wave(); }
   ESKER_HD auto group() { return lane_->group(); }
 
-  // For shmem.hpp and WorkItem.
+  // For whoever runs the lane.
+  ESKER_HD void finish() { outbox_.close(); }
+
+ private:
+  friend class WorkItem;
+  friend struct detail::SenderAccess;
   ESKER_HD const HeapView& heap() const { return pe_state()->heap; }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
   ESKER_HD static const gpu::PeState* pe_state() { return &gpu::pe_state_here(); }
@@ -54,9 +66,7 @@ class BasicGroupItem {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  ESKER_HD void finish() { outbox_.close(); }
 
- private:
   using Outbox = gpu::GroupOutbox<PoolWords>;
 
   GroupLane* lane_;
@@ -71,7 +81,7 @@ class GroupItem : public BasicGroupItem<gpu::kSmallPool> {
 #else
 class GroupItem {
  public:
-  GroupItem(GroupLane& lane, const DeviceContext& context)
+  GroupItem(GroupLane& lane, const detail::KernelContext& context)
       : lane_{&lane}, context_{&context}, sink_{context, &lane}, packer_{lane, sink_} {}
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
@@ -89,7 +99,11 @@ class GroupItem {
   auto wave() { return lane_->wave(); }
   auto group() { return lane_->group(); }
 
-  // For shmem.hpp.
+  // For whoever runs the lane.
+  void finish() { packer_.close(); }
+
+ private:
+  friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
@@ -100,15 +114,15 @@ class GroupItem {
   void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
     std::forward<Election>(election).send(*lane_, sink_, command.word(), words);
   }
-  void finish() { packer_.close(); }
 
- private:
   GroupLane* lane_;
-  const DeviceContext* context_;
+  const detail::KernelContext* context_;
   PackageSink sink_;
   GroupPacker<PackageSink> packer_;
 };
 static_assert(Packer<GroupPacker<PackageSink>, std::uint32_t, const std::uint64_t (&)[1]>);
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

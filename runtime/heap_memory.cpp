@@ -14,7 +14,7 @@
 #include <string>
 
 #include <esker/device/error.hpp>
-#include <esker/runtime/symmetric_heap.hpp>
+#include <esker/heap.hpp>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14

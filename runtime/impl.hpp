@@ -24,16 +24,18 @@
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
+#include <esker/config.hpp>
 #include <esker/device/hash.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/network.hpp>
 #include <esker/queue/package_memory.hpp>
+#include <esker/runtime.hpp>
 #include <esker/runtime/hang_inquiry.hpp>
 #include <esker/runtime/hang_watch.hpp>
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_workers.hpp>
+#include <esker/runtime/medium.hpp>
 #include <esker/runtime/network_owner.hpp>
-#include <esker/runtime/runtime.hpp>
 #include <esker/runtime/trace_file.hpp>
 
 namespace esker {
@@ -58,11 +60,7 @@ inline std::string in_mib(std::uint64_t bytes) {
 enum class Collective : std::uint32_t { kStart = 1, kAllocate, kFree, kRegister, kBarrier, kReduce, kEnd };
 const char* to_string(Collective collective);
 
-/// How to connect, and whether a thread of our own may do it.
-struct Medium {
-  Runtime::Connect connect;
-  bool own_thread;
-};
+using detail::Medium;
 /// MPI under a launcher or where the program has initialised it, else one PE over loopback.
 Medium choose_medium(const Config& config);
 
@@ -190,8 +188,13 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
 
   bool runs_on_device() const { return device_ != nullptr; }
   void* stream() const { return device_ ? device_->stream() : nullptr; }
-  void leave_place(std::uint32_t scratch_bytes) const {
-    if (device_) device_->leave_place(scratch_bytes);
+  /// Where lanes run on a GPU.
+  gpu::Occupancy& occupancy() const { return device_->occupancy(); }
+  void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes) {
+    if (!device_) return;  // such a kernel does not run
+    const std::string refusal = device_->occupancy().reserve(kernel, group_lanes, scratch_bytes);
+    if (!refusal.empty()) throw Error(Error::Kind::kDevice, "reserve_for: " + refusal);
+    context_.is_reserved = true;
   }
   std::string device_name() const { return device_ ? device_->name() : "cpu"; }
   void* begin_launch(const char* name) {
@@ -207,7 +210,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     device_->end_launch(error);
   }
 
-  void run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
+  void run_groups(const LaunchShape& shape, const char* name, const detail::GroupFunction& function) {
     failure_.raise_if_set();
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)
       misuse("launch: a group and a wave have at least one lane");
@@ -249,7 +252,6 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
     const auto next = static_cast<std::uint32_t>(handler_count_) + 1;
     if (device_ && next <= HandlerTable::kMaxHandlers) {
       device_->add_handler(next, entry);
-      context_.has_handlers = heap_on_device();
       context_.bins = device_->bins();
     }
     entry.device = nullptr;
@@ -295,6 +297,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
 
   // --- SymmetricHeap.
 
+  std::byte* base() const override { return memory_.base(); }
   std::uint64_t limit_bytes() const override { return memory_.limit_bytes(); }
   std::uint64_t allocated_bytes() const override { return memory_.allocated_bytes(); }
 
@@ -428,7 +431,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
   std::uint32_t n_pes() const { return n_pes_; }
   const Config& config() const { return config_; }
   std::uint32_t host_threads() const { return workers_count_; }
-  const DeviceContext& context() const { return context_; }
+  const detail::KernelContext& context() const { return context_; }
   const std::string& transport_name() const { return transport_name_; }
 
   Statistics statistics() const {
@@ -703,7 +706,7 @@ class Runtime::Impl final : public SymmetricHeap, public ProducerServices, priva
   std::unique_ptr<DeviceEngine> device_;  // null: lanes run on the CPU
   HeapMemory memory_;
   PackageMemory queue_memory_;
-  DeviceContext context_;
+  detail::KernelContext context_;
   std::optional<TraceSpan> launching_;  // between begin_launch() and end_launch()
   std::unique_ptr<Network> network_;
   std::unique_ptr<Aggregators> aggregators_;

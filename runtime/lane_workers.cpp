@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <chrono>
 
+#include <esker/aggregator/trace.hpp>
+#include <esker/device/error.hpp>
+
 namespace esker {
 namespace {
 constexpr std::uint64_t kMostGroupsAChunk = 16;  // a few thousand lanes: the caller makes progress in between
 constexpr std::chrono::microseconds kNap{200};
 }  // namespace
 
-LaneWorkers::LaneWorkers(std::uint32_t threads, const DeviceContext& context,
+LaneWorkers::LaneWorkers(std::uint32_t threads, const detail::KernelContext& context,
                          const std::string& thread_name) {
   for (std::uint32_t i = 0; i < threads; ++i) {
-    workers_.push_back(std::make_unique<Runtime::HostWorker>(Runtime::HostWorker{context, Outbox{context}}));
+    workers_.push_back(std::make_unique<detail::HostWorker>(detail::HostWorker{context, Outbox{context}}));
   }
   try {
     for (std::uint32_t i = 1; i < threads; ++i) {
@@ -36,7 +39,7 @@ void LaneWorkers::stop() {
   changed_.notify_all();
 }
 
-void LaneWorkers::run(std::uint64_t groups, const Runtime::GroupFunction& function,
+void LaneWorkers::run(std::uint64_t groups, const detail::GroupFunction& function,
                       const std::function<bool()>& between, const char* name) {
   {
     const std::lock_guard lock(mutex_);
@@ -84,7 +87,7 @@ void LaneWorkers::thread_main(std::uint32_t index) {
   }
 }
 
-void LaneWorkers::work(Runtime::HostWorker& worker, const std::function<bool()>* between) {
+void LaneWorkers::work(detail::HostWorker& worker, const std::function<bool()>* between) {
   const auto keep_error = [this](const auto& body) {
     try {
       body();

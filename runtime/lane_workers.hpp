@@ -9,18 +9,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <esker/device/cpu/launch.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime/host_worker.hpp>
 
 namespace esker {
 
 /// A fixed team: the calling thread and `threads` - 1 others, who sleep between launches.
 class LaneWorkers {
  public:
-  LaneWorkers(std::uint32_t threads, const DeviceContext& context, const std::string& thread_name);
+  LaneWorkers(std::uint32_t threads, const detail::KernelContext& context, const std::string& thread_name);
   ~LaneWorkers();
   LaneWorkers(const LaneWorkers&) = delete;
   LaneWorkers& operator=(const LaneWorkers&) = delete;
@@ -29,7 +30,7 @@ class LaneWorkers {
   /// on the calling thread after each of its chunks, and while other workers have theirs to end; it says
   /// whether something has moved. A single group is the calling thread's. Throws the first exception of a
   /// lane; groups that have not begun then do not run.
-  void run(std::uint64_t groups, const Runtime::GroupFunction& function, const std::function<bool()>& between,
+  void run(std::uint64_t groups, const detail::GroupFunction& function, const std::function<bool()>& between,
            const char* name = "kernel");
 
   /// Of the launch that has thrown last: the lane that threw; nothing where none did.
@@ -40,10 +41,10 @@ class LaneWorkers {
 
  private:
   void stop();
-  void work(Runtime::HostWorker& worker, const std::function<bool()>* between);
+  void work(detail::HostWorker& worker, const std::function<bool()>* between);
   void thread_main(std::uint32_t index);
 
-  std::vector<std::unique_ptr<Runtime::HostWorker>> workers_;
+  std::vector<std::unique_ptr<detail::HostWorker>> workers_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t launch_ = 0;                   // guarded by mutex_
@@ -51,7 +52,7 @@ class LaneWorkers {
   bool stopping_ = false;                      // guarded by mutex_
   std::exception_ptr error_;                   // guarded by mutex_
   std::optional<cpu::ThrowingLane> throwing_;  // guarded by mutex_ until run() throws
-  const Runtime::GroupFunction* function_ = nullptr;
+  const detail::GroupFunction* function_ = nullptr;
   const char* name_ = "";  // of the kernel, for traces
   std::uint64_t groups_ = 0;
   std::uint64_t chunk_ = 1;

@@ -1,7 +1,7 @@
 // Which GPU a PE uses, where its heap stands, and whose inboxes it reaches.
 #include <cstdlib>
 
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 #include <esker/runtime/impl.hpp>
 
 namespace esker {
@@ -76,14 +76,13 @@ void Runtime::Impl::link_peers() {
                             n_pes_ - 1, links, device_->why_not_linked()));
   }
   context_.bins = device_->bins();
-  context_.sharers = device_->sharers();
   gather(Collective::kStart, {});  // nobody sends before everybody has linked
 }
 
 void Runtime::Impl::part_from_peers() {
   device_->close_peers();
   gather(Collective::kEnd, {});
-  device_->let_memory_go();
+  device_->retract_offer();
 }
 
 }  // namespace esker

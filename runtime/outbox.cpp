@@ -2,9 +2,19 @@
 #include <cstring>
 #include <utility>
 
+#include <esker/aggregator/trace.hpp>
 #include <esker/runtime/outbox.hpp>
 
 namespace esker {
+
+void PackageSink::publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words,
+                          std::uint32_t count) {
+  if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
+  context_->services->will_publish(Command::from_word(command), count);
+  const PublishSpan span(context_->tracer, ticket, command, count);
+  queue().publish(ticket, command, words, count);
+  context_->services->has_published();
+}
 
 Outbox::Cursor Outbox::switch_to(Cursor open, std::uint32_t command, std::uint32_t words) {
   if (open.next != nullptr)
@@ -22,12 +32,12 @@ Outbox::Cursor Outbox::switch_to(Cursor open, std::uint32_t command, std::uint32
     fresh.command = command;
     fresh.width = static_cast<std::uint16_t>(words);
     fresh.columns = columns;
-    fresh.payload = std::make_unique_for_overwrite<std::uint64_t[]>(std::size_t{columns} * words);
+    fresh.payload = std::vector<std::uint64_t>(std::size_t{columns} * words);
     packages_[found] = std::move(fresh);
   }
   current_ = found;
-  const Package& package = packages_[found];
-  std::uint64_t* const first = package.payload.get();
+  Package& package = packages_[found];
+  std::uint64_t* const first = package.payload.data();
   return {first + package.count, first + package.columns, package.columns, command, combines(package)};
 }
 
@@ -39,7 +49,7 @@ Outbox::Cursor Outbox::publish(Cursor open) {
   Package& package = packages_[current_];
   package.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
   publish(package);
-  open.next = package.payload.get();
+  open.next = package.payload.data();
   open.combines = combines(package);
   return open;
 }
@@ -49,7 +59,7 @@ void Outbox::publish(Package& package) {
   const std::uint64_t ticket = sink_.reserve(1);
   sink_.wait_empty(ticket);
   for (std::uint32_t r = 0; r < package.width; ++r) {
-    std::memcpy(sink_.row(ticket, package.width, r), package.payload.get() + package.at(r, 0),
+    std::memcpy(sink_.row(ticket, package.width, r), package.payload.data() + package.at(r, 0),
                 package.count * sizeof(std::uint64_t));
   }
   sink_.publish(ticket, package.command, package.width, package.count);

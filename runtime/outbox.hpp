@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 #include <esker/aggregator/command.hpp>
 #include <esker/aggregator/update.hpp>
@@ -11,18 +11,19 @@
 #include <esker/device/packing.hpp>
 #include <esker/runtime/package_sink.hpp>
 
+#if defined(ESKER_ON_CPU)
+
 namespace esker {
 
 /// The CPU's plain loop: one host thread's open packages. Lanes that run one after the other are the
 /// degenerate case of auto-grouping, so no counter is shared and a message costs a store and an add.
 ///
 /// Contract. One thread. Lanes append through a Filling (a Packer, device/packing.hpp). A package takes a
-/// queue
-///           slot only when it is full or close() comes, so no slot is held by a lane that computes
+///           queue slot only when it is full or close() comes, so no slot is held by a lane that computes
 ///           (docs/design/package-queue.md).
-class Outbox {
+class ESKER_API Outbox {
  public:
-  explicit Outbox(const DeviceContext& context) : sink_{context} {}
+  explicit Outbox(const detail::KernelContext& context) : sink_{context} {}
 
   class Filling;
 
@@ -40,7 +41,7 @@ class Outbox {
   struct Package : OpenPackage {
     Package() : OpenPackage{} {}
     std::uint32_t count = 0;
-    std::unique_ptr<std::uint64_t[]> payload;
+    std::vector<std::uint64_t> payload;
     std::uint64_t combined = 0;  // calls that share a column with an earlier one
     std::uint64_t combined_remote = 0;
     std::uint32_t plain_left = 0;  // packages in which such calls are not looked for
@@ -121,3 +122,5 @@ class Outbox::Filling {
 static_assert(Packer<Outbox::Filling, std::uint32_t, const std::uint64_t (&)[2]>);
 
 }  // namespace esker
+
+#endif

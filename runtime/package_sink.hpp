@@ -4,20 +4,21 @@
 #include <cstdint>
 
 #include <esker/aggregator/command.hpp>
-#include <esker/aggregator/trace.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/packing.hpp>
 #include <esker/queue/package_queue.hpp>
 #include <esker/runtime/device_context.hpp>
 
+#if defined(ESKER_ON_CPU)
+
 namespace esker {
 
 /// The package queue as elections see it (concept Sink, device/packing.hpp).
-class PackageSink {
+class ESKER_API PackageSink {
  public:
   /// With a lane of a group, a wait for pending messages lets its siblings run: one of them may hold the
   /// ticket that such a message waits behind.
-  explicit PackageSink(const DeviceContext& context, const GroupLane* lane = nullptr)
+  explicit PackageSink(const detail::KernelContext& context, const GroupLane* lane = nullptr)
       : context_{&context}, lane_{lane} {}
 
   std::uint32_t columns(std::uint32_t words) const {
@@ -46,13 +47,7 @@ class PackageSink {
   void has_combined(std::uint64_t calls, std::uint64_t remote) {
     context_->services->has_combined(calls, remote);
   }
-  void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count) {
-    if (context_->most_columns != 0) context_->services->unclaim_pending(context_->most_columns - count);
-    context_->services->will_publish(Command::from_word(command), count);
-    const PublishSpan span(context_->tracer, ticket, command, count);
-    queue().publish(ticket, command, words, count);
-    context_->services->has_published();
-  }
+  void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count);
 
  private:
   // A view: its methods change shared memory, not the view.
@@ -67,10 +62,12 @@ class PackageSink {
     }
   }
 
-  const DeviceContext* context_;
+  const detail::KernelContext* context_;
   const GroupLane* lane_;
 };
 
 static_assert(Sink<PackageSink>);
 
 }  // namespace esker
+
+#endif

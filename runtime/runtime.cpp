@@ -1,5 +1,5 @@
 // The public calls, and the start of a job.
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include <atomic>
 #include <exception>
@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include <esker/build_info.hpp>
 #include <esker/net/loopback/transport.hpp>
-#include <esker/runtime/build_info.hpp>
 #include <esker/runtime/impl.hpp>
 #include <esker/runtime/launcher.hpp>
 
@@ -174,9 +174,9 @@ void Runtime::Impl::start_together() {
 
 Runtime::Runtime(int& argc, char** argv) : Runtime(config_from_arguments(argc, argv)) {}
 
-std::unique_ptr<Runtime::Impl> Runtime::start(const Config& config, Medium medium) {
+Runtime::Impl* Runtime::start(const Config& config, Medium medium) {
   try {
-    return std::make_unique<Impl>(config, std::move(medium));
+    return new Impl(config, std::move(medium));
   } catch (const std::bad_alloc&) {
     const auto limit = address_space_limit();
     throw Error(
@@ -198,10 +198,12 @@ std::unique_ptr<Runtime::Impl> Runtime::start(const Config& config, Medium mediu
 
 Runtime::Runtime(const Config& config) : impl_{start(config, choose_medium(config))} {}
 
-Runtime::Runtime(const Config& config, Connect connect)
-    : impl_{start(config, Medium{std::move(connect), true})} {}
+Runtime::Runtime(const Config& config, detail::Medium medium) : impl_{start(config, std::move(medium))} {}
 
-Runtime::~Runtime() { impl_->end(std::uncaught_exceptions() > impl_->exceptions_at_start()); }
+Runtime::~Runtime() {
+  const std::unique_ptr<Impl> impl(impl_);
+  impl->end(std::uncaught_exceptions() > impl->exceptions_at_start());
+}
 
 std::uint32_t Runtime::pe() const noexcept { return impl_->pe(); }
 std::uint32_t Runtime::n_pes() const noexcept { return impl_->n_pes(); }
@@ -217,11 +219,12 @@ void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
   impl_->all_reduce(values, reduction);
 }
 bool Runtime::runs_on_device() const noexcept { return impl_->runs_on_device(); }
-void* Runtime::stream() const noexcept {
-  impl_->leave_place(0);
-  return impl_->stream();
+void* Runtime::stream() const noexcept { return impl_->stream(); }
+gpu::Occupancy& Runtime::occupancy() noexcept { return impl_->occupancy(); }
+void Runtime::reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes,
+                      std::uint32_t scratch_bytes) {
+  impl_->reserve(kernel, group_lanes, scratch_bytes);
 }
-void Runtime::leave_place(std::uint32_t scratch_bytes) { impl_->leave_place(scratch_bytes); }
 std::string Runtime::device_name() const { return impl_->device_name(); }
 void* Runtime::begin_launch(const char* kernel) { return impl_->begin_launch(kernel); }
 void Runtime::end_launch(const std::string& error) { impl_->end_launch(error); }
@@ -232,16 +235,17 @@ void Runtime::refuse_launch(const char* kernel) const {
                   "compile it with the device's compiler, or use --device cpu",
                   kernel, device_name()));
 }
-const DeviceContext& Runtime::device_context() const noexcept {
-  impl_->leave_place(0);
-  return impl_->context();
-}
-const DeviceContext& Runtime::context() const noexcept { return impl_->context(); }
+DeviceContext Runtime::device_context() const noexcept { return DeviceContext(impl_->context()); }
+const detail::KernelContext& Runtime::context() const noexcept { return impl_->context(); }
 Statistics Runtime::statistics() const { return impl_->statistics(); }
 StageStatistics Runtime::stage_statistics() const { return impl_->stage_statistics(); }
 std::uint64_t Runtime::declared_memory_bytes() const { return impl_->declared_memory_bytes(); }
 const std::string& Runtime::transport_name() const noexcept { return impl_->transport_name(); }
-void Runtime::run_groups(const LaunchShape& shape, const char* name, const GroupFunction& function) {
+LaunchShape Runtime::shape_of(std::uint64_t lanes) const noexcept {
+  return {lanes, config().group_lanes, config().wave_lanes};
+}
+GroupExecution Runtime::group_execution() const noexcept { return config().group_execution; }
+void Runtime::run_groups(const LaunchShape& shape, const char* name, detail::GroupFunction function) {
   impl_->run_groups(shape, name, function);
 }
 std::uint16_t Runtime::add_handler(HandlerTable::Entry entry) { return impl_->add_handler(std::move(entry)); }

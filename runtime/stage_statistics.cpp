@@ -1,5 +1,5 @@
 // Stage statistics as JSON.
-#include <esker/runtime/stage_statistics.hpp>
+#include <esker/statistics.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

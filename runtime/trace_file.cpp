@@ -15,7 +15,7 @@
 
 #include <esker/device/error.hpp>
 #include <esker/device/ranges.hpp>
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 
 namespace esker {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <esker/aggregator/trace.hpp>
 #include <esker/net/stages.hpp>
-#include <esker/runtime/stage_statistics.hpp>
+#include <esker/statistics.hpp>
 
 namespace esker {
 

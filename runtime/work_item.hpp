@@ -11,6 +11,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// What a kernel takes that needs no group operation; on the CPU its lanes run as a plain loop.
 ///
 /// Contract. Valid during the kernel. Cheap to copy.
@@ -23,6 +25,9 @@ class WorkItem : public Lane {
 
   ESKER_HD std::uint32_t pe() const { return item_->pe(); }
   ESKER_HD std::uint32_t n_pes() const { return item_->n_pes(); }
+
+ private:
+  friend struct detail::SenderAccess;
   ESKER_HD const HeapView& heap() const { return item_->heap(); }
   ESKER_HD Caller caller() const { return {false, lane(), group_id()}; }
   ESKER_HD const gpu::PeState* pe_state() const { return item_->pe_state(); }
@@ -31,20 +36,20 @@ class WorkItem : public Lane {
     item_->post(command, words, std::forward<Election>(election)...);
   }
 
- private:
   Item* item_;
 };
 #else
 class WorkItem : public Lane {
  public:
-  WorkItem(const Lane& lane, const DeviceContext& context, Outbox::Filling& outbox)
+  WorkItem(const Lane& lane, const detail::KernelContext& context, Outbox::Filling& outbox)
       : Lane{lane}, context_{&context}, outbox_{&outbox} {}
 
   /// This PE, and how many there are: destinations are 0 .. n_pes() - 1.
   std::uint32_t pe() const { return context_->pe; }
   std::uint32_t n_pes() const { return context_->n_pes; }
 
-  // For shmem.hpp.
+ private:
+  friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
@@ -59,10 +64,11 @@ class WorkItem : public Lane {
     std::forward<Election>(election).send(lane, sink, command.word(), words);
   }
 
- private:
-  const DeviceContext* context_;
+  const detail::KernelContext* context_;
   Outbox::Filling* outbox_;
 };
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

@@ -6,6 +6,9 @@ Layers:  apps -> {tasks, pipeline, transfer} -> runtime -> net -> aggregator -> 
 bench/peers/ runs the same problems on other libraries, so it sees those too. examples/ are applications, which may
 name vendors.
 
+Public headers stand in include/esker/. cmake/public_headers.txt, which drives the installation too, lists them, each
+with the layer that it belongs to. Applications and examples include those and no others of the library.
+
 usage: check_includes.py [ROOT]     prints one line a violation; exits 1 if there is one
 """
 
@@ -26,18 +29,10 @@ LAYER = {
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 
-# What users include: applications too, besides their own folder. Nothing vendor-made may come along.
-PUBLIC = {
-    "esker.hpp",
-    "device/atomic.hpp",
-    *(f"device/election/{way}.hpp" for way in ("by_destination", "fine_grain", "per_lane", "per_wave", "predicated")),
-    "device/error.hpp",
-    "runtime/build_info.hpp",
-    "runtime/command_line.hpp",
-    "runtime/config.hpp",
-    "runtime/parse_value.hpp",
-}
-PUBLIC_FOLDERS = ("tasks/", "pipeline/", "transfer/")
+PUBLIC_FOLDER = "include/esker/"
+PUBLIC_LIST = "cmake/public_headers.txt"
+MOST_PUBLIC_HEADERS = 15
+FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 
 VENDOR_HEADER = re.compile(
     r"(cuda|hip|cub|thrust|nvtx3|cooperative_groups|ucp|ucs|uct)(/|_|\.h)|nvshmem|mpi\.h|hsa/|nv/"
@@ -66,7 +61,8 @@ def code_lines(text):
 def our_header(root, file, quote, name):
     """Path of an included header of ours relative to root, or None for anyone else's."""
     if name.startswith("esker/"):
-        return name[len("esker/"):]
+        public = "include/" + name
+        return public if (root / public).exists() else name[len("esker/"):]
     if quote == '"' and (file.parent / name).exists():
         return (file.parent / name).resolve().relative_to(root).as_posix()
     return None
@@ -77,22 +73,38 @@ class Checker:
         self.root = Path(root).resolve()
         self.violations = []
         self.files = 0
-        self.public = self.closure(PUBLIC)
+        self.layer_of_public = self.read_list()
+        self.reaches_users = self.closure(self.layer_of_public)
 
     def report(self, file, line, what):
         self.violations.append(f"{file.relative_to(self.root).as_posix()}:{line}: {what}")
 
+    def read_list(self):
+        """Layer of each public header, by its path."""
+        lines = (self.root / PUBLIC_LIST).read_text(encoding="utf-8").splitlines()
+        return {PUBLIC_FOLDER + name: layer for name, layer in
+                (line.split() for line in lines if line and not line.startswith("#"))}
+
+    def layer(self, path):
+        """The folder whose rules a file keeps: its first one, or the layer of a public header."""
+        return self.layer_of_public.get(path, path.split("/")[0])
+
     def check(self):
-        folders = [*LAYER, "tests", "bench", "examples"]
+        folders = ["include", *LAYER, "tests", "bench", "examples"]
         files = [p for f in folders for p in (self.root / f).rglob("*") if p.suffix in SOURCES]
-        files += self.root.glob("*.hpp")
         for file in sorted(files):
             self.check_file(file)
+        there = {p.relative_to(self.root).as_posix() for p in (self.root / PUBLIC_FOLDER).rglob("*.hpp")}
+        for header in sorted(there ^ self.layer_of_public.keys()):
+            state = "is not listed" if header in there else "is listed and does not exist"
+            self.violations.append(f"{PUBLIC_LIST}: {header} {state}")
+        if len(there) > MOST_PUBLIC_HEADERS:
+            self.violations.append(f"{PUBLIC_FOLDER}: {len(there)} public headers, at most {MOST_PUBLIC_HEADERS}")
         return self.violations
 
     def check_file(self, file):
         path = file.relative_to(self.root).as_posix()
-        folder = path.split("/")[0]
+        folder = self.layer(path)
         conditions = 0
         self.files += 1
         for number, line in enumerate(code_lines(file.read_text(encoding="utf-8")), 1):
@@ -109,18 +121,19 @@ class Checker:
                     self.report(file, number, f"{match[1]} outside device/")
 
     def check_direction(self, file, number, path, header):
-        folder, target = path.split("/")[0], header.split("/")[0]
+        folder, target = self.layer(path), self.layer(header)
         if target in ("tests", "bench") and target != folder:
             self.report(file, number, f"{folder} may not include {header}")
         if target == "apps" and folder not in ("apps", "tests") and not path.startswith("bench/peers/"):
             self.report(file, number, f"{folder} may not include {header}")
         if folder in ("apps", "examples") and target != "apps":
-            if header not in PUBLIC and not header.startswith(PUBLIC_FOLDERS):
-                self.report(file, number, f"an application includes <esker/esker.hpp>, not {header}")
+            if header not in self.layer_of_public:
+                self.report(file, number, f"an application includes public headers ({PUBLIC_LIST}), not {header}")
         elif folder in LAYER:
-            below = LAYER.get(target, -1) < LAYER[folder] and target in LAYER
-            if header == "esker.hpp":
+            below = target in LAYER and LAYER[target] < LAYER[folder]
+            if header == FRONT_DOOR:
                 below = LAYER[folder] > LAYER["runtime"]
+                target = header
             if target != folder and not below:
                 self.report(file, number, f"{folder} may not include {header}")
 
@@ -135,7 +148,7 @@ class Checker:
             allowed = path.startswith("net/ucx/")
         if not allowed:
             self.report(file, number, f"<{name}> does not belong here")
-        elif path in self.public and conditions == 0:
+        elif path in self.reaches_users and conditions == 0:
             self.report(file, number, f"<{name}> reaches every user of the library: put it behind an #if")
 
     def closure(self, headers):

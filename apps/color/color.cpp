@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"
-#include "../graph/edge_pieces.hpp"
+#include "../graph/edge_chunks.hpp"
 #include "../graph/edge_slots.hpp"
-#include "../graph/edge_walk.hpp"
+#include "../graph/edge_traversal.hpp"
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
 #include "../graph/serial_graph.hpp"
@@ -48,41 +48,41 @@ std::uint64_t priority_of(std::uint64_t global_id, std::uint64_t seed) {
 
 /// What lanes work on.
 struct Arrays {
-  esker::SymmetricArray<graph::Place> slot_of_edge;
+  esker::SymmetricArray<graph::Location> slot_of_edge;
   esker::SymmetricArray<std::uint64_t> first_slot;
   esker::SymmetricArray<std::uint64_t> slots;
   esker::SymmetricArray<std::uint64_t> priorities;
   esker::SymmetricArray<std::uint64_t> colours;
   esker::SymmetricArray<std::uint64_t> waits;  // the first slot of a vertex that may say wait
-  graph::EdgePieces<std::uint64_t> chosen;     // by vertices that took a colour in this round: what they say
+  graph::EdgeChunks<std::uint64_t> chosen;     // by vertices that took a colour in this round: what they say
 };
 
 /// A lane tells the other ends of its edges the priorities of the vertices that these leave.
 struct TellPriorities {
   using Message = styles::Put<std::uint64_t>;
-  using State = graph::EdgeWalk::State;
+  using State = graph::EdgeTraversal::State;
   Arrays arrays;
-  graph::EdgeWalk walk;
+  graph::EdgeTraversal traversal;
 
-  ESKER_HD State start(std::uint64_t id) const { return walk.begin(id); }
+  ESKER_HD State start(std::uint64_t id) const { return traversal.begin(id); }
   ESKER_HD bool next(State& state, Message& message) const {
-    if (!walk.step(state) && !walk.next_row(state)) return false;
-    const graph::Place slot = arrays.slot_of_edge[state.edge];
+    if (!traversal.step(state) && !traversal.next_row(state)) return false;
+    const graph::Location slot = arrays.slot_of_edge[state.edge];
     message = {&arrays.slots[slot.index()], slot.pe(), arrays.priorities[state.vertex]};
     return true;
   }
 };
 
-/// A lane tells neighbours of a vertex, at the ends of a piece of its edges, the colour that it took.
+/// A lane tells neighbours of a vertex, at the ends of a chunk of its edges, the colour that it took.
 struct TellColours {
   using Message = styles::Put<std::uint64_t>;
-  using State = graph::EdgePiece<std::uint64_t>;
+  using State = graph::EdgeChunk<std::uint64_t>;
   Arrays arrays;
 
   ESKER_HD State start(std::uint64_t id) const { return arrays.chosen[id]; }
   ESKER_HD bool next(State& state, Message& message) const {
     if (state.edge == state.end) return false;
-    const graph::Place slot = arrays.slot_of_edge[state.edge++];
+    const graph::Location slot = arrays.slot_of_edge[state.edge++];
     message = {&arrays.slots[slot.index()], slot.pe(), state.word};
     return true;
   }
@@ -91,9 +91,10 @@ struct TellColours {
 /// A lane turns the priorities in its slots into what they mean to the slots' vertices.
 struct Order {
   Arrays arrays;
-  graph::EdgeWalk walk;  // over slots
+  graph::EdgeTraversal traversal;  // over slots
   ESKER_HD void operator()(esker::Lane lane) const {
-    for (auto state = walk.begin(lane.global_id()); walk.step(state) || walk.next_row(state);) {
+    for (auto state = traversal.begin(lane.global_id());
+         traversal.step(state) || traversal.next_row(state);) {
       std::uint64_t& slot = arrays.slots[state.edge];
       slot = slot > arrays.priorities[state.vertex] ? kWait : kIgnore;
     }
@@ -132,18 +133,18 @@ struct Choose {
   }
   ESKER_HD void look_at(std::uint64_t first) const {
     const std::uint64_t end = count - first < kRun ? count : first + kRun;
-    std::uint64_t wait = 0, pieces = 0;
+    std::uint64_t wait = 0, chunks = 0;
     for (std::uint64_t i = first; i < end; ++i) {
       const std::uint64_t v = waiting[i];
       if (must_wait(v)) {
         ++wait;
       } else {
         take_colour(v);
-        pieces += arrays.chosen.count(v);
+        chunks += arrays.chosen.count(v);
       }
     }
     // In their order: neighbours stand together.
-    std::uint64_t next_wait = reserve(kWaiting, wait), next_piece = reserve(kChosen, pieces);
+    std::uint64_t next_wait = reserve(kWaiting, wait), next_piece = reserve(kChosen, chunks);
     for (std::uint64_t i = first; i < end; ++i) {
       const std::uint64_t v = waiting[i];
       if (arrays.colours[v] == kNone) {
@@ -193,7 +194,7 @@ class Colouring {
                of_vertices(),
                of_vertices(),
                of_vertices(),
-               graph::EdgePieces<std::uint64_t>::allocate(rt, graph, kLeastEdges)};
+               graph::EdgeChunks<std::uint64_t>::allocate(rt, graph, kLeastEdges)};
     waiting_ = of_vertices();
     still_waiting_ = of_vertices();
     for (auto& lengths : lengths_) lengths = rt.heap().allocate<std::uint64_t>(kLengths);
@@ -217,9 +218,9 @@ class Colouring {
 
   /// Returns the rounds it took.
   std::uint64_t run(styles::Superstep& superstep) {
-    const graph::EdgeWalk edges(rt_, graph_.first, graph_.my_vertices, graph_.my_edges);
+    const graph::EdgeTraversal edges(rt_, graph_.first, graph_.my_vertices, graph_.my_edges);
     superstep.run(edges.lanes(), TellPriorities{arrays_, edges}, "color-priorities");
-    const graph::EdgeWalk slots(rt_, edge_slots_.first, graph_.my_vertices, my_slots_);
+    const graph::EdgeTraversal slots(rt_, edge_slots_.first, graph_.my_vertices, my_slots_);
     rt_.launch(slots.lanes(), Order{arrays_, slots}, "color-order");
     std::uint64_t rounds = 0;
     for (std::uint64_t waiting = graph_.my_vertices;; ++rounds) {
@@ -242,10 +243,10 @@ class Colouring {
 
   /// Collective, after run(): a priority and a colour along each edge, but from those who chose last.
   std::uint64_t puts() const {
-    std::vector<graph::EdgePiece<std::uint64_t>> untold(chosen_last_);
-    rt_.heap().read(arrays_.chosen.pieces, 0, std::span(untold));
+    std::vector<graph::EdgeChunk<std::uint64_t>> untold(chosen_last_);
+    rt_.heap().read(arrays_.chosen.chunks, 0, std::span(untold));
     std::uint64_t edges[1] = {2 * graph_.my_edges};
-    for (const auto& piece : untold) edges[0] -= piece.end - piece.edge;
+    for (const auto& chunk : untold) edges[0] -= chunk.end - chunk.edge;
     rt_.all_reduce(std::span<std::uint64_t>(edges), esker::Reduction::kSum);
     return edges[0];
   }
@@ -271,7 +272,7 @@ class Colouring {
   const graph::DistributedGraph& graph_;
   graph::EdgeSlots edge_slots_;
   std::uint64_t my_slots_ = 0;
-  std::uint64_t chosen_last_ = 0;  // pieces of the last round's list
+  std::uint64_t chosen_last_ = 0;  // chunks of the last round's list
   Arrays arrays_;
   esker::SymmetricArray<std::uint64_t> waiting_, still_waiting_;
   std::array<esker::SymmetricArray<std::uint64_t>, 2> lengths_;  // in turn

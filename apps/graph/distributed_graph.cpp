@@ -19,8 +19,8 @@ namespace {
 
 /// An edge on its way from the PE that read it.
 struct Staged {
-  Place from;
-  Place to;
+  Location from;
+  Location to;
   double weight;
 };
 
@@ -35,7 +35,7 @@ struct CountDegrees {
   }
 };
 
-/// Runs at the owner of the vertex, whose cursor it is; no other vertex has that place.
+/// Runs at the owner of the vertex, whose cursor it is; no other vertex has that cursor.
 struct StoreEdge {
   static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   esker::SymmetricArray<Edge> edges;
@@ -70,15 +70,15 @@ void for_each_chunk(esker::Runtime& rt, const EdgeSource& source, std::uint32_t 
     if (chunk.empty()) return;
     rt.heap().write(staged, 0, std::span<const Staged>(chunk));
     rt.launch(chunk.size(), kernel, name);
-    rt.quiet();  // the next chunk takes its place
+    rt.quiet();  // the next chunk is written over it
     chunk.clear();
   };
-  const auto place = [&](std::uint64_t vertex) {
-    return Place{partition.owner(vertex), partition.local_index(vertex)};
+  const auto location = [&](std::uint64_t vertex) {
+    return Location{partition.owner(vertex), partition.local_index(vertex)};
   };
   const auto convert = [&](const inputs::Edge& edge) -> std::optional<Staged> {
     if (edge.from == edge.to) return std::nullopt;
-    return Staged{place(edge.from), place(edge.to), edge.weight};
+    return Staged{location(edge.from), location(edge.to), edge.weight};
   };
   for_each_block<Staged>(source, {rt.pe(), rt.n_pes()}, readers, convert, [&](std::span<const Staged> block) {
     while (!block.empty()) {

@@ -11,22 +11,22 @@
 
 #include "../inputs/graph/vertex_partition.hpp"
 #include "edge_source.hpp"
-#include "place.hpp"
+#include "location.hpp"
 
 namespace graph {
 
 /// An edge at the PE that owns the vertex it leaves.
 struct Edge {
-  Place to;
+  Location to;
   double weight;
 };
 
 /// The rows of a distributed sparse matrix (CSR).
 ///
 /// Encoding. Vertex v, for v below my_vertices, is the partition's global_id(pe, v); its edges are
-/// edges[first[v]] to edges[first[v + 1]] - 1, in order of the other end's Place. There are no loops, and of
-/// several edges between one pair of vertices the lightest is left; so the same edges make the same graph, in
-/// whatever order and parts they come.
+/// edges[first[v]] to edges[first[v + 1]] - 1, in order of the other end's Location. There are no loops, and
+/// of several edges between one pair of vertices the lightest is left; so the same edges make the same graph,
+/// in whatever order and parts they come.
 ///
 /// Sizes. The heap is symmetric: arrays are as long as the PE with most needs them.
 struct DistributedGraph {
@@ -42,7 +42,7 @@ struct DistributedGraph {
   std::uint64_t global_id(const esker::Runtime& rt, std::uint64_t vertex) const {
     return partition.global_id(rt.pe(), vertex);
   }
-  Place place_of(std::uint64_t global_id) const {
+  Location place_of(std::uint64_t global_id) const {
     return {partition.owner(global_id), partition.local_index(global_id)};
   }
 };

@@ -16,7 +16,7 @@ struct CountArrivals {
   esker::SymmetricArray<Edge> edges;
   esker::SymmetricArray<std::uint64_t> arrivals;
   ESKER_HD void operator()(esker::WorkItem item) const {
-    const Place to = edges[item.global_id()].to;
+    const Location to = edges[item.global_id()].to;
     esker::shmem_inc(item, &arrivals[to.index()], to.pe());
   }
 };
@@ -24,10 +24,10 @@ struct CountArrivals {
 /// Runs at the owner of the vertex; the argument is the edge's index at the sender.
 struct TakeSlot {
   static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
-  esker::SymmetricArray<Place> of_edge;
+  esker::SymmetricArray<Location> of_edge;
   ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& cursor,
                            const std::uint64_t& edge) const {
-    esker::shmem_put(context, &of_edge[edge], Place(context.pe(), cursor++), context.source());
+    esker::shmem_put(context, &of_edge[edge], Location(context.pe(), cursor++), context.source());
   }
 };
 
@@ -38,7 +38,7 @@ struct AskForSlots {
   std::uint64_t first_edge;
   ESKER_HD void operator()(esker::WorkItem item) const {
     const std::uint64_t edge = first_edge + item.global_id();
-    const Place to = edges[edge].to;
+    const Location to = edges[edge].to;
     esker::shmem_am(item, take, &cursor[to.index()], edge, to.pe());
   }
 };
@@ -65,7 +65,7 @@ EdgeSlots make_edge_slots(esker::Runtime& rt, const DistributedGraph& graph) {
   rt.all_reduce(std::span<std::uint64_t>(most_edges), esker::Reduction::kMax);
 
   const auto cursor = arrivals.first;
-  const auto of_edge = rt.heap().allocate<Place>(std::max<std::uint64_t>(1, most_edges[0]));
+  const auto of_edge = rt.heap().allocate<Location>(std::max<std::uint64_t>(1, most_edges[0]));
   const auto take = rt.register_handler<std::uint64_t, std::uint64_t>("graph-take-slot", TakeSlot{of_edge});
   const std::uint64_t round = std::max<std::uint64_t>(1, kMostAnswers / rt.n_pes());
   for (std::uint64_t begin = 0; begin < most_edges[0]; begin += round) {

@@ -1,4 +1,4 @@
-// A place for each edge where its other end lives: what lanes push along edges by put.
+// A slot for each edge at the PE where its other end lives: what lanes push along edges by put.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 #include <esker/esker.hpp>
 
 #include "distributed_graph.hpp"
-#include "place.hpp"
+#include "location.hpp"
 
 namespace graph {
 
-/// Where what arrives along edges finds place: that of the edges to this PE's vertex v, in `first[v]` to
+/// Slots for what arrives along edges: those of the edges to this PE's vertex v are `first[v]` to
 /// `first[v + 1] - 1`.
 struct Arrivals {
   esker::SymmetricArray<std::uint64_t> first;
@@ -27,7 +27,7 @@ Arrivals count_arrivals(esker::Runtime& rt, const DistributedGraph& graph);
 /// the application's: an array of `most` elements on the heap.
 struct EdgeSlots {
   esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<Place> of_edge;
+  esker::SymmetricArray<Location> of_edge;
   std::uint64_t most;  // slots of a PE, at least 1
 };
 

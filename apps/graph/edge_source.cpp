@@ -27,8 +27,8 @@ EdgeSource generated(esker::Runtime& rt, const Make& make) {
   auto words = static_cast<double>(generator->vertices());
   if constexpr (std::is_base_of_v<inputs::RandomGraph, Generator>)
     words += static_cast<double>(generator->edges());
-  harness::require_room(rt, sizeof(std::uint64_t) * words / rt.n_pes(), "the generated vertices and edges",
-                        "a lower --scale or --degree");
+  harness::require_memory(rt, sizeof(std::uint64_t) * words / rt.n_pes(), "the generated vertices and edges",
+                          "a lower --scale or --degree");
   return {generator->vertices(), [generator](inputs::Part part, const inputs::EdgeVisitor& visit) {
             generator->for_each_edge(part, visit);
           }};

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <esker/esker.hpp>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include "../inputs/file/part.hpp"
 #include "../inputs/graph/edge.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "edge_slots.hpp"
-#include "edge_walk.hpp"
+#include "edge_traversal.hpp"
 #include "prefix_sums.hpp"
 
 namespace graph {
@@ -27,7 +27,7 @@ struct PutToEach {
   }
 };
 
-/// Runs at the owner of the vertex, whose cursor it is; no other vertex has that place.
+/// Runs at the owner of the vertex, whose cursor it is; no other vertex has that cursor.
 struct StoreMirror {
   static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
   esker::SymmetricArray<std::uint32_t> mirror_of;
@@ -39,23 +39,23 @@ struct StoreMirror {
 
 /// A lane tells its edges' other ends which mirror there is of the vertices that they leave.
 struct TellMirrors {
-  EdgeWalk walk;
+  EdgeTraversal traversal;
   esker::SymmetricArray<Edge> edges;
   esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<Place> places;
+  esker::SymmetricArray<Location> locations;
   esker::SymmetricArray<std::uint64_t> cursor;
   esker::Handler<std::uint64_t, std::uint64_t> store;
   ESKER_HD void operator()(esker::WorkItem item) const {
-    EdgeWalk::State at = walk.begin(item.global_id());
+    EdgeTraversal::State at = traversal.begin(item.global_id());
     std::uint64_t mirror = 0;
     for (;;) {
-      if (!walk.step(at)) {
-        if (!walk.next_row(at)) return;
+      if (!traversal.step(at)) {
+        if (!traversal.next_row(at)) return;
         mirror = first[at.vertex];
       }
-      const Place to = edges[at.edge].to;
-      while (places[mirror].pe() != to.pe()) ++mirror;  // both are in order of PEs
-      esker::shmem_am(item, store, &cursor[to.index()], places[mirror].index(), to.pe());
+      const Location to = edges[at.edge].to;
+      while (locations[mirror].pe() != to.pe()) ++mirror;  // both are in order of PEs
+      esker::shmem_am(item, store, &cursor[to.index()], locations[mirror].index(), to.pe());
     }
   }
 };
@@ -93,14 +93,14 @@ void for_each_row(esker::Runtime& rt, const DistributedGraph& graph, const Visit
 
 Mirrors make_mirrors(esker::Runtime& rt, const DistributedGraph& graph) {
   std::vector<std::uint64_t> first(1, 0);
-  std::vector<Place> places;
+  std::vector<Location> locations;
   std::vector<std::uint64_t> on_pe(rt.n_pes());
   for_each_row(rt, graph, [&](std::span<const Edge> edges) {
     for (std::size_t e = 0; e < edges.size(); ++e) {
       const std::uint32_t pe = edges[e].to.pe();
-      if (e == 0 || pe != edges[e - 1].to.pe()) places.emplace_back(pe, on_pe[pe]++);
+      if (e == 0 || pe != edges[e - 1].to.pe()) locations.emplace_back(pe, on_pe[pe]++);
     }
-    first.push_back(places.size());
+    first.push_back(locations.size());
   });
 
   // A PE keeps the mirrors of PE 0's vertices, then of PE 1's, and so on.
@@ -108,33 +108,34 @@ Mirrors make_mirrors(esker::Runtime& rt, const DistributedGraph& graph) {
   const std::uint64_t kept = std::reduce(from_pe.begin(), from_pe.end());
   std::exclusive_scan(from_pe.begin(), from_pe.end(), from_pe.begin(), std::uint64_t{0});
   const std::vector<std::uint64_t> base = all_to_all(rt, from_pe);
-  for (Place& place : places) place = Place(place.pe(), base[place.pe()] + place.index());
+  for (Location& location : locations)
+    location = Location(location.pe(), base[location.pe()] + location.index());
 
-  std::array<std::uint64_t, 2> most{kept, places.size()};
+  std::array<std::uint64_t, 2> most{kept, locations.size()};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
   if (most[0] > std::numeric_limits<std::uint32_t>::max()) {
     throw esker::Error(
         esker::Error::Kind::kConfiguration,
         std::to_string(most[0]) + " mirrors of vertices on a PE: at most 2^32 - 1; use more PEs");
   }
-  std::array<std::uint64_t, 1> all{places.size()};
+  std::array<std::uint64_t, 1> all{locations.size()};
   rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
 
   const auto firsts = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
-  const auto all_places = rt.heap().allocate<Place>(std::max<std::uint64_t>(1, most[1]));
+  const auto all_places = rt.heap().allocate<Location>(std::max<std::uint64_t>(1, most[1]));
   rt.heap().write(firsts, 0, std::span<const std::uint64_t>(first));
-  rt.heap().write(all_places, 0, std::span<const Place>(places));
+  rt.heap().write(all_places, 0, std::span<const Location>(locations));
   const Arrivals in = count_arrivals(rt, graph);
   const auto mirror_of = rt.heap().allocate<std::uint32_t>(in.most);
   const auto store =
       rt.register_handler<std::uint64_t, std::uint64_t>("graph-store-mirror", StoreMirror{mirror_of});
-  const EdgeWalk walk(rt, graph.first, graph.my_vertices, graph.my_edges);
-  rt.launch(walk.lanes(), TellMirrors{walk, graph.edges, firsts, all_places, in.first, store},
+  const EdgeTraversal traversal(rt, graph.first, graph.my_vertices, graph.my_edges);
+  rt.launch(traversal.lanes(), TellMirrors{traversal, graph.edges, firsts, all_places, in.first, store},
             "graph-tell-mirrors");
   rt.barrier_all();
   rt.heap().write(in.first, 0, std::span<const std::uint64_t>(in.mine));
   rt.barrier_all();
-  return {firsts,   all_places, places.size(), all[0], std::max<std::uint64_t>(1, most[0]),
+  return {firsts,   all_places, locations.size(), all[0], std::max<std::uint64_t>(1, most[0]),
           in.first, mirror_of};
 }
 

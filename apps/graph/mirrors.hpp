@@ -7,18 +7,18 @@
 #include <esker/esker.hpp>
 
 #include "distributed_graph.hpp"
-#include "place.hpp"
+#include "location.hpp"
 
 namespace graph {
 
 /// Encoding. Vertex v of this PE has a mirror on each PE that owns the other end of an edge out of v, this
-/// one included, at the places `places[first[v]]` to `places[first[v + 1] - 1]`, in order of PEs. A PE's
-/// mirrors are in order of their vertices' Places. What they hold is the application's: an array of `most`
-/// elements on the heap. The edges into v leave the vertices whose mirrors here are mirror_of[first_in[v]] to
-/// mirror_of[first_in[v + 1] - 1], in no particular order.
+/// one included, at the locations `locations[first[v]]` to `locations[first[v + 1] - 1]`, in order of PEs. A
+/// PE's mirrors are in order of their vertices' Locations. What they hold is the application's: an array of
+/// `most` elements on the heap. The edges into v leave the vertices whose mirrors here are
+/// mirror_of[first_in[v]] to mirror_of[first_in[v + 1] - 1], in no particular order.
 struct Mirrors {
   esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<Place> places;
+  esker::SymmetricArray<Location> locations;
   std::uint64_t of_mine;  // mirrors that this PE's vertices have
   std::uint64_t of_all;   // that all PEs' vertices have
   std::uint64_t most;     // mirrors that a PE keeps, at least 1

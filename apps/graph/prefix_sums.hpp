@@ -1,4 +1,4 @@
-// Counters on the heap to places: what both the edges and the slots of vertices are laid out by.
+// Counters on the heap to offsets: edges and slots of vertices are both laid out by them.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,7 @@
 // One kernel an election, whatever the operation.
 #include "elections.hpp"
 
-#include <esker/device/election/fine_grain.hpp>
-#include <esker/device/election/per_lane.hpp>
-#include <esker/device/election/per_wave.hpp>
-#include <esker/device/election/predicated.hpp>
+#include <esker/election.hpp>
 
 namespace gups {
 namespace {

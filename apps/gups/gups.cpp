@@ -5,7 +5,7 @@
 // words that it owns, what every PE has sent, and finds the table as it was.
 #include <fmt/format.h>
 #include <esker/esker.hpp>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <algorithm>
 #include <atomic>

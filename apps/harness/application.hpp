@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <esker/esker.hpp>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include "../styles/superstep.hpp"
 #include "failure.hpp"

@@ -2,7 +2,7 @@
 #include "failure.hpp"
 
 #include <fmt/format.h>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <array>
 #include <cstdio>
@@ -83,7 +83,7 @@ void detail::end_alike(esker::Runtime& rt, const std::exception_ptr& thrown) {
                 static_cast<esker::Error::Kind>(head[2])});
 }
 
-void require_room(esker::Runtime& rt, double bytes, const std::string& what, const std::string& remedy) {
+void require_memory(esker::Runtime& rt, double bytes, const std::string& what, const std::string& remedy) {
   const std::uint64_t limit = rt.heap().limit_bytes();
   const auto gib = [](double size) { return size / (1 << 30); };
   agree(rt, [&] {

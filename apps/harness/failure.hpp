@@ -76,6 +76,6 @@ auto agree(esker::Runtime& rt, const Work& work) {
 
 /// Collective. Throws where `what`, at least so many bytes on each PE, cannot be on the heap: before the work
 /// that would find out. `remedy` is as doing() takes it.
-void require_room(esker::Runtime& rt, double bytes, const std::string& what, const std::string& remedy);
+void require_memory(esker::Runtime& rt, double bytes, const std::string& what, const std::string& remedy);
 
 }  // namespace harness

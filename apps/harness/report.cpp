@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 //
 // Invariant. The counter of vertex v is word v / n_pes of PE v % n_pes. PE p has part p of the stream of
 // edges, sorted by the vertex that they leave: list k is targets[first[k]] up to targets[first[k + 1]], and
-// only vertices that have edges there have a list. A lane walks one list; a few are long. With --split edges
+// only vertices that have edges there have a list. A lane reads one list; a few are long. With --split edges
 // each lane has as many edges as any other. Any PE can read any part again: it counts those edges that lead
 // to vertices that it owns.
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include <esker/esker.hpp>
 
 #include "../graph/edge_source.hpp"
-#include "../graph/edge_walk.hpp"
+#include "../graph/edge_traversal.hpp"
 #include "../harness/application.hpp"
 #include "../harness/fill.hpp"
 #include "../harness/team.hpp"
@@ -50,7 +50,7 @@ esker::SymmetricArray<std::uint64_t> allocate_most(esker::Runtime& rt, std::uint
   return rt.heap().allocate<std::uint64_t>(std::max<std::uint64_t>(1, most[0]));
 }
 
-/// Collective. This PE's part of the edges, sorted: read twice by all its threads, each to a place of its
+/// Collective. This PE's part of the edges, sorted: read twice by all its threads, each into a list of its
 /// own.
 std::vector<Ends> sorted_edges(esker::Runtime& rt, const graph::EdgeSource& source) {
   const std::uint32_t readers = source.readers(rt);

@@ -12,10 +12,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/runtime/build_info.hpp>
-#include <esker/runtime/command_line.hpp>
-#include <esker/runtime/config.hpp>
-#include <esker/runtime/parse_value.hpp>
+#include <esker/build_info.hpp>
+#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include "topology.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <hwloc.h>
 
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 Topology read_topology() {
   hwloc_topology_t raw = nullptr;

@@ -86,8 +86,8 @@ class Contigs {
   }
 
   void link_nodes() {
-    const auto link =
-        rt_.register_handler<Slot<Word>, Named<Word>>("mer.link", Link<Word>{threshold_, graph_.links});
+    const auto link = rt_.register_handler<Slot<Word>, Named<Word>>(
+        "mer.link", Link<Word>{threshold_, graph_.links, rt_.heap().base()});
     superstep(NameNeighbours<Word>{graph_, k_, rt_.pe(), table_, link}, "mer.link");
   }
 
@@ -131,11 +131,11 @@ class Contigs {
   }
 
   std::vector<Contig> place_bases() {
-    struct Piece {
+    struct Chunk {
       std::uint64_t begin, bases;
       bool is_circular;
     };
-    std::vector<Piece> pieces;
+    std::vector<Chunk> chunks;
     std::vector<std::uint64_t> begins(graph_.count);
     std::uint64_t bases = 0;
     {
@@ -144,22 +144,22 @@ class Contigs {
         const auto at = Position::of(reach[2 * node], reach[2 * node + 1]);
         if (at.steps > 0) continue;
         begins[node] = bases;
-        pieces.push_back({bases, at.nodes + k_ - 1, at.is_cut});
-        bases += pieces.back().bases;
+        chunks.push_back({bases, at.nodes + k_ - 1, at.is_cut});
+        bases += chunks.back().bases;
       }
     }
-    const auto places = allocate<std::uint64_t>(graph_.count);
+    const auto text_begins = allocate<std::uint64_t>(graph_.count);
     const auto text = allocate<std::uint8_t>(bases);
-    rt_.heap().write(places, 0, std::span<const std::uint64_t>(begins));
+    rt_.heap().write(text_begins, 0, std::span<const std::uint64_t>(begins));
     const auto place = rt_.register_handler<std::uint64_t, Placed>("mer.place", PlaceBase{text, k_});
-    superstep(SendBases<Word>{graph_, now_, k_, places, text, place}, "mer.place");
+    superstep(SendBases<Word>{graph_, now_, k_, text_begins, text, place}, "mer.place");
 
     const std::vector<std::uint8_t> codes = rt_.heap().read(text);
     std::vector<Contig> contigs;
-    for (const Piece& piece : pieces) {
-      std::string found(piece.bases, 'N');
-      for (std::uint64_t i = 0; i < piece.bases; ++i) found[i] = inputs::base_letter(codes[piece.begin + i]);
-      contigs.push_back({std::min(found, reverse_complement_of(found)), piece.is_circular});
+    for (const Chunk& chunk : chunks) {
+      std::string found(chunk.bases, 'N');
+      for (std::uint64_t i = 0; i < chunk.bases; ++i) found[i] = inputs::base_letter(codes[chunk.begin + i]);
+      contigs.push_back({std::min(found, reverse_complement_of(found)), chunk.is_circular});
     }
     return contigs;
   }

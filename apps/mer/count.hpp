@@ -1,4 +1,4 @@
-// Phase 1: lanes walk their part of the text and send each k-mer to where it is counted.
+// Phase 1: lanes read their part of the text and send each k-mer to where it is counted.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace mer {
 
-/// A lane has the windows that begin in its kPiece letters of the text.
+/// A lane has the windows that begin in its kChunk letters of the text.
 template <class Word>
 struct SendKmers {
   using Message = styles::Call<Slot<Word>, Seen<Word>>;
-  static constexpr std::uint64_t kPiece = 512;
+  static constexpr std::uint64_t kChunk = 512;
 
   struct State {
     inputs::RollingKmer<Word> window;
@@ -29,11 +29,11 @@ struct SendKmers {
   Table<Word> table;
   esker::Handler<Slot<Word>, Seen<Word>> count;
 
-  std::uint64_t lanes() const { return (length + kPiece - 1) / kPiece; }
+  std::uint64_t lanes() const { return (length + kChunk - 1) / kChunk; }
 
   ESKER_HD State start(std::uint64_t id) const {
-    const std::uint64_t end = (id + 1) * kPiece + k - 1;
-    return {inputs::RollingKmer<Word>(k), id * kPiece, end < length ? end : length};
+    const std::uint64_t end = (id + 1) * kChunk + k - 1;
+    return {inputs::RollingKmer<Word>(k), id * kChunk, end < length ? end : length};
   }
   ESKER_HD bool next(State& state, Message& message) const {
     while (state.next < state.end) {
@@ -47,8 +47,8 @@ struct SendKmers {
         left = right == kNone ? kNone : static_cast<std::uint8_t>(3 - right);
         right = before == kNone ? kNone : static_cast<std::uint8_t>(3 - before);
       }
-      const Place<Word> place = table.places.of(state.window.canonical());
-      message = {&table.home(place), place.pe, count, Seen<Word>::of(place.rest, left, right)};
+      const Location<Word> location = table.locator.of(state.window.canonical());
+      message = {&table.home(location), location.pe, count, Seen<Word>::of(location.rest, left, right)};
       return true;
     }
     return false;

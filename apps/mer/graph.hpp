@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../styles/message.hpp"
@@ -96,7 +96,7 @@ struct GatherNodes {
     const std::uint64_t bucket = item.global_id() / kSlots;
     const Slot<Word>& slot = table.bucket(bucket)[item.global_id() % kSlots];
     if (slot.count == 0 || slot.node == kNoNode) return;
-    nodes[slot.node] = {Stored<Word>::of(table.places.kmer(item.pe(), bucket, slot.rest.word())),
+    nodes[slot.node] = {Stored<Word>::of(table.locator.kmer(item.pe(), bucket, slot.rest.word())),
                         {threshold.extension(slot.votes[kLeft]), threshold.extension(slot.votes[kRight])},
                         false};
   }
@@ -114,9 +114,10 @@ template <class Word>
 struct Link {
   Threshold threshold;
   esker::SymmetricArray<std::uint64_t> links;
+  std::byte* heap;
 
   ESKER_HD void operator()(esker::HandlerContext& context, Slot<Word>& home, const Named<Word>& named) const {
-    const Slot<Word>* const slot = Table<Word>::find(context.heap().base, home, named.kmer.rest());
+    const Slot<Word>* const slot = Table<Word>::find(heap, home, named.kmer.rest());
     if (slot == nullptr || slot->count == 0 || slot->node == kNoNode) return;
     const Side side = named.side == kLeft ? kLeft : kRight;
     if (threshold.extension(slot->votes[side]) != named.kmer.vote(kLeft)) return;
@@ -153,12 +154,13 @@ struct NameNeighbours {
     const auto expected = static_cast<std::uint8_t>(inputs::base_at(kmer, k, side == kRight ? 0 : k - 1));
     const Word name = inputs::canonical(there, k);
     const bool is_reversed = name != there;
-    const Place<Word> place = table.places.of(name);
+    const Location<Word> location = table.locator.of(name);
     message = {
-        &table.home(place), place.pe, link,
-        Named<Word>{
-            Seen<Word>::of(place.rest, is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
-            std::uint64_t{is_reversed ? side : opposite(side)}, SideName::of(pe, state.node, side).word}};
+        &table.home(location), location.pe, link,
+        Named<Word>{Seen<Word>::of(location.rest,
+                                   is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
+                    std::uint64_t{is_reversed ? side : opposite(side)},
+                    SideName::of(pe, state.node, side).word}};
     return true;
   }
 };

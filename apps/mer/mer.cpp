@@ -1,7 +1,7 @@
 // mer: the de Bruijn graph of a genome's reads, as Meraculous constructs it (thesis, section 5.4; Chapman et
 // al., PLoS ONE 6(8), 2011).
 //
-// Invariant. A k-mer is counted in the slot that its scrambled word names (places.hpp), by the PE that owns
+// Invariant. A k-mer is counted in the slot that its scrambled word names (locator.hpp), by the PE that owns
 // it. Reads belong to PEs in parts; what is counted and which contigs there are is a function of all reads
 // alone, whatever the number of PEs, so each PE can recompute it: it checks what it owns.
 #include <cstdio>
@@ -88,7 +88,7 @@ void for_each_counted(esker::Runtime& rt, const mer::Table<Word>& table, Visit v
     for (std::uint64_t b = 0; b < count; ++b) {
       const auto* slot = reinterpret_cast<const mer::Slot<Word>*>(words.data() + b * kWords);
       for (std::uint32_t i = 0; i < mer::Table<Word>::kSlots; ++i, ++slot) {
-        if (slot->count > 0) visit(table.places.kmer(rt.pe(), first + b, slot->rest.word()), *slot);
+        if (slot->count > 0) visit(table.locator.kmer(rt.pe(), first + b, slot->rest.word()), *slot);
       }
     }
   }
@@ -99,13 +99,13 @@ template <class Word>
 std::uint64_t count_wrong(esker::Runtime& rt, const mer::Table<Word>& table,
                           const mer::Serial<Word>& serial) {
   std::uint64_t expected = 0;
-  for (const auto& [kmer, seen] : serial.kmers()) expected += table.places.of(kmer).pe == rt.pe() ? 1 : 0;
+  for (const auto& [kmer, seen] : serial.kmers()) expected += table.locator.of(kmer).pe == rt.pe() ? 1 : 0;
   std::uint64_t found = 0;
   std::uint64_t wrong = 0;
   for_each_counted(rt, table, [&](Word kmer, const mer::Slot<Word>& slot) {
     const auto entry = serial.kmers().find(kmer);
     const bool is_right =
-        entry != serial.kmers().end() && table.places.of(kmer).pe == rt.pe() && entry->second.is_in(slot);
+        entry != serial.kmers().end() && table.locator.of(kmer).pe == rt.pe() && entry->second.is_in(slot);
     ++(is_right ? found : wrong);
   });
   return wrong + (expected > found ? expected - found : found - expected);
@@ -207,7 +207,7 @@ std::uint64_t buckets_for(const Options& o, double distinct, std::uint32_t pes) 
   constexpr double kFill = 0.55;  // at 128 slots a full bucket is then six standard deviations away
   const double kmers = o.table > 0 ? static_cast<double>(o.table) : 1.05 * distinct / pes / kFill;
   const auto buckets = static_cast<std::uint64_t>(kmers / mer::Table<Word>::kSlots) + 1;
-  return std::max((mer::Places<Word>::kLeastBuckets + pes - 1) / pes, buckets);
+  return std::max((mer::Locator<Word>::kLeastBuckets + pes - 1) / pes, buckets);
 }
 
 template <class Word>
@@ -217,8 +217,8 @@ int run_with(esker::Runtime& rt, const Options& o) {
   const Files files = Files::open(rt, o);
   const mer::Reads reads = harness::agree(rt, [&] { return input_of(o); });
   if (o.input.empty()) {
-    harness::require_room(rt, static_cast<double>(o.genome_bases) * o.coverage / rt.n_pes(),
-                          "the generated reads", "fewer --genome-bases, a lower --coverage");
+    harness::require_memory(rt, static_cast<double>(o.genome_bases) * o.coverage / rt.n_pes(),
+                            "the generated reads", "fewer --genome-bases, a lower --coverage");
   }
 
   const harness::Stopwatch reading;
@@ -237,8 +237,8 @@ int run_with(esker::Runtime& rt, const Options& o) {
   const auto table =
       mer::Table<Word>::allocate(rt, k, buckets_for<Word>(o, text.distinct.estimate(), rt.n_pes()));
   const auto lost = rt.heap().allocate<std::uint64_t>(1);
-  const auto count =
-      rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>("mer.count", mer::CountOne<Word>{lost});
+  const auto count = rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>(
+      "mer.count", mer::CountOne<Word>{lost, rt.heap().base()});
   const mer::SendKmers<Word> source{letters, length, k, table, count};
   std::unique_ptr<mer::Serial<Word>> serial;
   auto measured = harness::measure(

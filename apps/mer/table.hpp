@@ -11,7 +11,7 @@
 
 #include <esker/esker.hpp>
 
-#include "places.hpp"
+#include "locator.hpp"
 
 namespace mer {
 
@@ -81,22 +81,22 @@ struct Table {
 
   std::byte* first;  // bucket, at an ownership block's start
   std::uint64_t buckets;
-  Places<Word> places;
+  Locator<Word> locator;
 
   /// Collective.
   static Table allocate(esker::Runtime& rt, unsigned k, std::uint64_t buckets) {
-    const Places<Word> places(k, rt.n_pes(), buckets);
+    const Locator<Word> locator(k, rt.n_pes(), buckets);
     const auto bytes = rt.heap().allocate<std::byte>((buckets + 1) * kBucketBytes);
-    std::byte* const heap = rt.device_context().heap.base;
+    std::byte* const heap = rt.heap().base();
     const auto offset = static_cast<std::uint64_t>(bytes.data() - heap);
-    return {heap + (offset + kBucketBytes - 1) / kBucketBytes * kBucketBytes, buckets, places};
+    return {heap + (offset + kBucketBytes - 1) / kBucketBytes * kBucketBytes, buckets, locator};
   }
 
   ESKER_HD Slot<Word>* bucket(std::uint64_t i) const {
     return reinterpret_cast<Slot<Word>*>(first + i * kBucketBytes);
   }
-  ESKER_HD Slot<Word>& home(const Place<Word>& place) const {
-    return bucket(place.bucket)[((static_cast<std::uint32_t>(place.rest) & 0xffff) * kSlots) >> 16];
+  ESKER_HD Slot<Word>& home(const Location<Word>& location) const {
+    return bucket(location.bucket)[((static_cast<std::uint32_t>(location.rest) & 0xffff) * kSlots) >> 16];
   }
   esker::SymmetricArray<std::uint64_t> words() const {
     return {reinterpret_cast<std::uint64_t*>(first), buckets * kBucketBytes / 8};
@@ -122,9 +122,9 @@ struct Seen {
   Stored<Word> packed;
 
   static ESKER_HD Seen of(Word rest, std::uint8_t left, std::uint8_t right) {
-    return {Stored<Word>::of((rest << Places<Word>::kVoteBits) | static_cast<Word>(left << 3 | right))};
+    return {Stored<Word>::of((rest << Locator<Word>::kVoteBits) | static_cast<Word>(left << 3 | right))};
   }
-  ESKER_HD Word rest() const { return packed.word() >> Places<Word>::kVoteBits; }
+  ESKER_HD Word rest() const { return packed.word() >> Locator<Word>::kVoteBits; }
   ESKER_HD std::uint8_t vote(Side side) const {
     return static_cast<std::uint8_t>(packed.part[0] >> (side == kLeft ? 3 : 0)) & 7u;
   }
@@ -134,9 +134,10 @@ struct Seen {
 template <class Word>
 struct CountOne {
   esker::SymmetricArray<std::uint64_t> lost;
+  std::byte* heap;
 
   ESKER_HD void operator()(esker::HandlerContext& context, Slot<Word>& home, const Seen<Word>& seen) const {
-    Slot<Word>* const slot = Table<Word>::find(context.heap().base, home, seen.rest());
+    Slot<Word>* const slot = Table<Word>::find(heap, home, seen.rest());
     if (slot == nullptr) {
       esker::shmem_inc(context, &lost[0], context.pe());
       return;

@@ -1,5 +1,5 @@
-// PageRank: the share of time that a walk spends at each vertex which follows an edge out of its place with
-// probability 0.85, and otherwise, or where there is none, goes anywhere.
+// PageRank: the share of time that a random walk spends at each vertex. It follows an edge out of its vertex
+// with probability 0.85, and otherwise, or where there is none, goes anywhere.
 //
 // Invariant. After each superstep the mirror of u on a PE holds what u pushed last, rank(u) / edges out of u.
 // An edge u -> v reads u's mirror at v's owner, and the sum over v's edges is what its neighbours give it.
@@ -13,7 +13,7 @@
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"
-#include "../graph/edge_walk.hpp"
+#include "../graph/edge_traversal.hpp"
 #include "../graph/mirrors.hpp"
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
@@ -37,23 +37,23 @@ struct Options : harness::Options {
 struct Push {
   using Message = styles::Put<double>;
   struct State {
-    graph::EdgeWalk::State at;
+    graph::EdgeTraversal::State at;
     double share;
   };
-  graph::EdgeWalk walk;  // over the mirrors
-  esker::SymmetricArray<graph::Place> mirrors;
+  graph::EdgeTraversal traversal;  // over the mirrors
+  esker::SymmetricArray<graph::Location> mirrors;
   esker::SymmetricArray<std::uint64_t> first;  // edges
   esker::SymmetricArray<double> ranks;
   esker::SymmetricArray<double> shares;
 
-  ESKER_HD State start(std::uint64_t id) const { return {walk.begin(id), 0}; }
+  ESKER_HD State start(std::uint64_t id) const { return {traversal.begin(id), 0}; }
   ESKER_HD bool next(State& state, Message& message) const {
-    if (!walk.step(state.at)) {
-      if (!walk.next_row(state.at)) return false;
+    if (!traversal.step(state.at)) {
+      if (!traversal.next_row(state.at)) return false;
       const std::uint64_t v = state.at.vertex;
       state.share = ranks[v] / static_cast<double>(first[v + 1] - first[v]);
     }
-    const graph::Place mirror = mirrors[state.at.edge];
+    const graph::Location mirror = mirrors[state.at.edge];
     message = {&shares[mirror.index()], mirror.pe(), state.share};
     return true;
   }
@@ -141,7 +141,7 @@ struct GatherByLane {
   }
 };
 
-/// On a GPU, waves take vertices in turn, and a group's sums are in one place.
+/// On a GPU, waves take vertices in turn, and a wave adds up the parts of its sum.
 struct GatherByWave {
   Gather gather;
   ESKER_HD void operator()(esker::GroupLane& lane) const {
@@ -165,12 +165,12 @@ class PageRank {
       : rt_{rt},
         graph_{graph},
         mirrors_{by_edge ? mirrors_of_edges() : graph::make_mirrors(rt, graph)},
-        walk_{rt, mirrors_.first, graph.my_vertices, mirrors_.of_mine},
+        traversal_{rt, mirrors_.first, graph.my_vertices, mirrors_.of_mine},
         ranks_{rt.heap().allocate<double>(graph.most_vertices)},
         arrived_{rt.heap().allocate<double>(mirrors_.most), mirrors_.mirror_of, by_edge},
         sums_{rt.heap().allocate<Sums>(kMostLanes)},
         dangling_at_start_{dangling_at_start()} {
-    walk_.remember_vertices(rt);
+    traversal_.remember_vertices(rt);
     if (rt.runs_on_device()) choose_blocks();
   }
 
@@ -187,8 +187,8 @@ class PageRank {
     std::uint64_t done = 0;
     double dangling = dangling_at_start_;
     for (bool is_far = true; done < o.iterations && is_far; ++done) {
-      superstep.run(walk_.lanes(), Push{walk_, mirrors_.places, graph_.first, ranks_, arrived_.shares},
-                    "pagerank");
+      superstep.run(traversal_.lanes(),
+                    Push{traversal_, mirrors_.locations, graph_.first, ranks_, arrived_.shares}, "pagerank");
       const Sums sums = gather((1 - kDamping + kDamping * dangling) / vertices());
       // Collective: mirrors are written again when every PE has read its own.
       double all[2] = {sums.dangling, sums.change};
@@ -281,7 +281,7 @@ class PageRank {
   esker::Runtime& rt_;
   const graph::DistributedGraph& graph_;
   graph::Mirrors mirrors_;
-  graph::EdgeWalk walk_;  // over mirrors
+  graph::EdgeTraversal traversal_;  // over mirrors
   esker::SymmetricArray<double> ranks_;
   Arrived arrived_;
   esker::SymmetricArray<Sums> sums_;

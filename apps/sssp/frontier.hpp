@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
+#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"
-#include "../graph/edge_pieces.hpp"
+#include "../graph/edge_chunks.hpp"
 
 namespace sssp {
 
@@ -53,7 +53,7 @@ struct Vertex {
 
 /// Edges of vertices to relax, with the distances these had when they were taken: later ones belong to the
 /// next round.
-using Taken = graph::EdgePieces<double>;
+using Taken = graph::EdgeChunks<double>;
 
 /// The lists as lanes and handlers see them. A list's length is an atomic word, so that handlers on several
 /// ownership blocks append at once; each vertex is in a list once.

@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include <esker/command_line.hpp>
 #include <esker/esker.hpp>
-#include <esker/runtime/parse_value.hpp>
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_slots.hpp"
-#include "../graph/far_ends.hpp"
 #include "../graph/partition.hpp"
 #include "../graph/prefix_sums.hpp"
+#include "../graph/remote_endpoints.hpp"
 #include "../graph/serial_graph.hpp"
 #include "../graph/vertex_values.hpp"
 #include "../harness/application.hpp"
@@ -54,7 +54,7 @@ struct Lower {
   }
 };
 
-/// A lane offers neighbours of one taken vertex, at the ends of a piece of its edges, a way through it.
+/// A lane offers neighbours of one taken vertex, at the ends of a chunk of its edges, a way through it.
 struct Offer {
   struct State {
     std::uint64_t edge, end;
@@ -64,7 +64,7 @@ struct Offer {
   sssp::Taken taken;
 
   ESKER_HD State start(std::uint64_t id) const {
-    const sssp::Taken::Piece& mine = taken[id];
+    const sssp::Taken::Chunk& mine = taken[id];
     return {mine.edge, mine.end, mine.word};
   }
 };
@@ -76,13 +76,13 @@ struct OfferByMessage : Offer {
   using Message = styles::Call<Vertex, double>;
   esker::SymmetricArray<Vertex> vertices;
   esker::Handler<Vertex, double> lower;
-  esker::SymmetricArray<std::uint32_t> far_ends;
-  esker::SymmetricArray<double> offered;  // to far ends, the least
+  esker::SymmetricArray<std::uint32_t> remote_endpoints;
+  esker::SymmetricArray<double> offered;  // to remote endpoints, the least
   std::uint32_t me;
 
-  ESKER_HD bool is_needless(const graph::Place& to, std::uint64_t edge, double candidate) const {
+  ESKER_HD bool is_needless(const graph::Location& to, std::uint64_t edge, double candidate) const {
     if (to.pe() == me) return !(candidate < vertices[to.index()].distance_now());
-    auto& least = reinterpret_cast<esker::DeviceAtomic<double>&>(offered[far_ends[edge]]);
+    auto& least = reinterpret_cast<esker::DeviceAtomic<double>&>(offered[remote_endpoints[edge]]);
     if (!(candidate < least.load_relaxed())) return true;
     least.store_relaxed(candidate);
     return false;
@@ -90,7 +90,7 @@ struct OfferByMessage : Offer {
   ESKER_HD bool next(State& state, Message& message) const {
     while (state.edge != state.end) {
       const std::uint64_t edge = state.edge++;
-      const graph::Place to = edges[edge].to;
+      const graph::Location to = edges[edge].to;
       const double candidate = state.distance + edges[edge].weight;
       if (is_needless(to, edge, candidate)) continue;
       message = {&vertices[to.index()], to.pe(), lower, candidate};
@@ -103,12 +103,12 @@ struct OfferByMessage : Offer {
 /// Slots hold the last, and so the least, distance that came along their edge.
 struct OfferByPut : Offer {
   using Message = styles::Put<double>;
-  esker::SymmetricArray<graph::Place> slot_of_edge;
+  esker::SymmetricArray<graph::Location> slot_of_edge;
   esker::SymmetricArray<double> slots;
 
   ESKER_HD bool next(State& state, Message& message) const {
     if (state.edge == state.end) return false;
-    const graph::Place slot = slot_of_edge[state.edge];
+    const graph::Location slot = slot_of_edge[state.edge];
     message = {&slots[slot.index()], slot.pe(), state.distance + edges[state.edge].weight};
     ++state.edge;
     return true;
@@ -139,12 +139,12 @@ class ShortestPaths {
       slots_ = rt.heap().allocate<double>(edge_slots_->most);
     } else {
       lower_ = rt.register_handler<Vertex, double>("sssp-lower", Lower{frontier_.lists()});
-      far_ends_ = graph::make_far_ends(rt, graph);
+      far_ends_ = graph::make_remote_endpoints(rt, graph);
       offered_ = rt.heap().allocate<double>(far_ends_.most);
     }
   }
 
-  void prepare(graph::Place source) {
+  void prepare(graph::Location source) {
     frontier_.start(source.pe() == rt_.pe(), source.index());
     const auto memory = edge_slots_ ? slots_ : offered_;
     harness::fill(rt_, memory, memory.size(), [](std::uint64_t) { return kFar; });
@@ -179,7 +179,7 @@ class ShortestPaths {
   const graph::DistributedGraph& graph_;
   sssp::Frontier frontier_;
   esker::Handler<Vertex, double> lower_;  // --relax am, and the next two
-  graph::FarEnds far_ends_;
+  graph::RemoteEndpoints far_ends_;
   esker::SymmetricArray<double> offered_;
   std::optional<graph::EdgeSlots> edge_slots_;  // --relax put
   esker::SymmetricArray<double> slots_;

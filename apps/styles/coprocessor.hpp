@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include <esker/device/atomic.hpp>
-#include <esker/device/election/by_destination.hpp>
+#include <esker/atomic.hpp>
+#include <esker/election.hpp>
 
 #include "exchange.hpp"
 #include "message.hpp"
@@ -117,10 +117,11 @@ struct CollectAlone {
 template <class Message>
 struct ApplyAll {
   esker::SymmetricArray<Message> arrived;
+  std::byte* heap;
   ESKER_HD void operator()(esker::WorkItem item) const {
     Message message = arrived[item.global_id()];
     const auto offset = reinterpret_cast<std::uintptr_t>(message.target);
-    message.target = reinterpret_cast<decltype(message.target)>(item.heap().base + offset);
+    message.target = reinterpret_cast<decltype(message.target)>(heap + offset);
     message.pe = item.pe();
     message.send(item);
   }
@@ -183,9 +184,8 @@ class Coprocessor {
       if (chunk > 0) {
         rt_.heap().write(lengths, 0, std::span<const std::uint32_t>(counts));
         const auto rounds = static_cast<std::uint32_t>(capacity / unfinished);
-        const Collect<S> collect{
-            source, waiting, queues,  lengths, capacity, first, rt_.device_context().heap.base,
-            n_pes,  rounds,  is_fresh};
+        const Collect<S> collect{source, waiting,           queues, lengths, capacity,
+                                 first,  rt_.heap().base(), n_pes,  rounds,  is_fresh};
         if (rt_.runs_on_device()) {
           rt_.launch(chunk, CollectTogether<S>{collect}, name);
         } else {
@@ -230,7 +230,7 @@ class Coprocessor {
       bytes += block.size();
     }
     if (bytes == 0) return;
-    rt_.launch(bytes / sizeof(Message), ApplyAll<Message>{arrived}, name);
+    rt_.launch(bytes / sizeof(Message), ApplyAll<Message>{arrived, rt_.heap().base()}, name);
     rt_.quiet();  // the next exchange writes there
   }
 

@@ -6,10 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/device/election/fine_grain.hpp>
-#include <esker/device/election/per_lane.hpp>
-#include <esker/device/election/per_wave.hpp>
-#include <esker/device/election/predicated.hpp>
+#include <esker/election.hpp>
 
 #include "message.hpp"
 #include "superstep.hpp"
@@ -43,6 +40,7 @@ struct SendFromGroup {
 template <class S, class Election>
 struct SendPredicated {
   S source;
+  std::byte* anywhere;  // an address in the heap
   ESKER_HD void operator()(esker::GroupItem& item) const {
     auto state = source.start(item.global_id());
     const std::uint32_t mine = source.messages(state);
@@ -50,7 +48,7 @@ struct SendPredicated {
     for (std::uint32_t i = 0; i < most; ++i) {
       typename S::Message message{};
       const bool is_active = i < mine && source.next(state, message);
-      if (!is_active) message.target = reinterpret_cast<decltype(message.target)>(item.heap().base);
+      if (!is_active) message.target = reinterpret_cast<decltype(message.target)>(anywhere);
       message.send(item, Election{is_active});
     }
   }
@@ -90,9 +88,9 @@ void run_elected(esker::Runtime& rt, Superstep& superstep, const std::string& el
   } else if (election == "per-lane") {
     rt.launch(lanes, SendEach<S, esker::PerLane>{source}, name);
   } else if (election == "per-wave") {
-    rt.launch(lanes, SendPredicated<S, esker::PerWave>{source}, name);
+    rt.launch(lanes, SendPredicated<S, esker::PerWave>{source, rt.heap().base()}, name);
   } else if (election == "predicated") {
-    rt.launch(lanes, SendPredicated<S, esker::Predicated>{source}, name);
+    rt.launch(lanes, SendPredicated<S, esker::Predicated>{source, rt.heap().base()}, name);
   } else if (election == "fine-grain") {
     rt.launch(lanes, SendFineGrain<S>{source}, name);
   } else {

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <esker/device/election/by_destination.hpp>
-#include <esker/device/election/per_lane.hpp>
+#include <esker/election.hpp>
 
 #include "../harness/report.hpp"
 #include "coprocessor.hpp"
@@ -33,6 +32,7 @@ struct SendEach {
 template <class S>
 struct SendSorted {
   S source;
+  std::byte* anywhere;  // an address in the heap
   ESKER_HD void operator()(esker::GroupItem& item) const {
     auto& counts = item.group_lane().template scratch<esker::DestinationCounts>();
     auto state = source.start(item.global_id());
@@ -44,7 +44,7 @@ struct SendSorted {
       if (handler == 0) break;  // nobody has one
       if (!has) {  // nobody's message has an address and a handler that exist too: its lane may publish
         set_handler(message, static_cast<std::uint16_t>(handler - 1));
-        message.target = reinterpret_cast<decltype(message.target)>(item.heap().base);
+        message.target = reinterpret_cast<decltype(message.target)>(anywhere);
         message.pe = 0;
       }
       message.send(item, esker::ByDestination{counts, item.n_pes(), message.pe, has});
@@ -85,7 +85,7 @@ class Superstep {
         break;
       case Style::kCoalesced:
       case Style::kCoalescedAgg:
-        rt_.launch(lanes, SendSorted<S>{source}, name);
+        rt_.launch(lanes, SendSorted<S>{source, rt_.heap().base()}, name);
         break;
       case Style::kCoprocessor:
       case Style::kCoprocessorLarge:

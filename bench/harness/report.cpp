@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 
 namespace esker::bench {
 namespace {

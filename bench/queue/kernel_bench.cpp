@@ -146,11 +146,11 @@ class KernelBench {
     }
     vary("slots", "Slots", {16, 32, 64, 128, 256, 512, 1024}, &KernelSettings::slots);
     vary("lanes", "Lanes of a group", {256, 512, 1024}, &KernelSettings::group_lanes);
-    std::vector<std::uint32_t> crews;
+    std::vector<std::uint32_t> consumers;
     for (const std::uint32_t n : {1u, 2u, 4u, 8u, 16u}) {
-      if (n == 1 || n <= std::thread::hardware_concurrency()) crews.push_back(n);
+      if (n == 1 || n <= std::thread::hardware_concurrency()) consumers.push_back(n);
     }
-    vary("consumers", "Consumers", crews, &KernelSettings::consumers);
+    vary("consumers", "Consumers", consumers, &KernelSettings::consumers);
     elections();
     divergence();
   }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <esker/device/lane.hpp>
 #include <esker/device/lane_group.hpp>
-#include <memory>
 #include <type_traits>
 
 namespace esker {
@@ -42,9 +41,9 @@ class GroupEngine {
   virtual std::byte* scratch(const void* key, std::size_t bytes) = 0;
 };
 
-void combine_positions(Exchange* lanes, std::uint32_t count);
-void combine_broadcast(Exchange* lanes, std::uint32_t count);
-void combine_nothing(Exchange* lanes, std::uint32_t count);
+ESKER_API void combine_positions(Exchange* lanes, std::uint32_t count);
+ESKER_API void combine_broadcast(Exchange* lanes, std::uint32_t count);
+ESKER_API void combine_nothing(Exchange* lanes, std::uint32_t count);
 
 template <LaneValue T>
 void combine_prefix_sum(Exchange* lanes, std::uint32_t count) {

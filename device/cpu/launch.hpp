@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <esker/device/group.hpp>
 #include <esker/device/lane.hpp>
-#include <memory>
 #include <optional>
 #include <type_traits>
 
@@ -21,13 +20,16 @@ struct ThrowingLane {
   std::uint32_t lane;
 };
 /// Whoever runs lanes says it.
-void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept;
+ESKER_API void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexcept;
 /// The last one noted, once; nothing where no lane threw, but the launch was a mistake.
 std::optional<ThrowingLane> take_throwing_lane() noexcept;
 
+#if defined(ESKER_ON_CPU)
+
 /// Runs groups [first, last) one after the other. Not a template: `function` is the body, type-erased.
-void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
-                     GroupExecution execution, void (*function)(void* body, GroupLane& lane), void* body);
+ESKER_API void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
+                               GroupExecution execution, void (*function)(void* body, GroupLane& lane),
+                               void* body);
 
 /// Runs groups [first, last) of a launch on the calling thread and returns when they are done. Any
 /// number of threads may run groups of one launch at a time.
@@ -57,7 +59,7 @@ void run_groups(const LaunchShape& shape, std::uint64_t first, std::uint64_t las
     run_group_lanes(
         shape, first, last, execution,
         [](void* kernel, GroupLane& lane) { (*static_cast<Kernel*>(kernel))(lane); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 }
 
@@ -66,6 +68,8 @@ template <class Body>
 void launch(const LaunchShape& shape, GroupExecution execution, Body&& body) {
   run_groups(shape, 0, shape.groups(), execution, body);
 }
+
+#endif
 
 }  // namespace cpu
 

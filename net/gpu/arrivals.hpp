@@ -22,7 +22,7 @@ ESKER_HD inline std::uint32_t places(const PeState& pe_state) {
 
 /// In a package's kind: handlers have sent what is in it, and a progress kernel has sent it on.
 inline constexpr std::uint32_t kSentOn = 1u << 15;
-static_assert(HandlerTable::kMaxHandlers < kSentOn);
+static_assert(kMaxHandlers < kSentOn);
 
 /// What a lane has taken from a place.
 struct Taken {

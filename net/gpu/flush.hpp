@@ -133,7 +133,7 @@ class Flush {
   /// After polls in vain: false, with the block put away, where it is time to give up.
   ESKER_HD static bool goes_on(const ActiveLanes& active, const Position& mine, std::uint32_t index,
                                std::uint32_t polls) {
-    if (kInProgressKernel && polls >= kProgressPolls) {
+    if (kInProgressKernel && polls >= ProgressPolicy::kPolls) {
       give_up(active, mine, index);
       return false;
     }

@@ -31,9 +31,9 @@ ESKER_HD inline bool is_inside(const HeapView& heap, std::uint64_t at, std::uint
 ESKER_NOINLINE ESKER_HD inline bool may_be_inside(const PeState& pe_state, std::uint64_t at,
                                                   std::uint32_t bytes, std::uint32_t alignment,
                                                   std::uint32_t source) {
-  const std::uint64_t end = counter(*const_cast<std::uint64_t*>(pe_state.heap_end)).load_relaxed();
+  const std::uint64_t end = pe_state.words->heap_end.load_relaxed();
   if (is_inside({nullptr, end}, at, bytes, alignment)) return true;
-  tell(pe_state, {Fault::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
+  report_fault(pe_state, {Fault::kBadArrival, source, 0, 0, 0, at, bytes, "apply"});
   return false;
 }
 

@@ -61,7 +61,7 @@ struct OutboxState {
                       bool in_progress_kernel) {
     // Packages cost by the package, so blocks are large rather than many.
     const std::uint32_t least =
-        blocks_for(pe_state.bins(), 2, in_progress_kernel ? kLeastProgressBlocks : kLeastBlocks);
+        blocks_for(pe_state.bins(), 2, in_progress_kernel ? ProgressPolicy::kLeastBlocks : kLeastBlocks);
     const std::uint32_t most = blocks_for(pe_state.bins(), 4);
     const std::uint32_t whole = pool_words / Mailbox::kPayloadWords;
     const std::uint32_t count = whole < least ? least : whole > most ? most : whole;

@@ -31,7 +31,7 @@ class DeviceSink {
   /// Applies some of what has arrived: what this lane waits for may wait for it.
   template <class AnyLane>
   ESKER_HD void pause(AnyLane& lane) {
-    if (++polls_ % kPollsUntilStarving == 0) is_abandoned_ = pe_state_->abandoned->load_relaxed() != 0;
+    if (++polls_ % kPollsUntilStarving == 0) is_abandoned_ = pe_state_->words->abandoned.load_relaxed() != 0;
     if constexpr (requires { lane.coalesced(); }) {
       const auto active = lane.coalesced();
       const std::uint32_t all = places(*pe_state_);

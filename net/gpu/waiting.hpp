@@ -14,7 +14,7 @@ namespace esker::gpu {
 /// After so many polls in vain waiting lanes wake the host, and see whether it has gone; those of a progress
 /// kernel give up.
 inline constexpr std::uint32_t kPollsUntilStarving = 256;
-inline constexpr std::uint32_t kProgressPolls = 64;
+inline constexpr std::uint32_t ProgressPolicy::kPolls = 64;
 
 /// Applies up to `most` packages or chunks of frames that it finds at about as many places as there are
 /// active lanes: slots of mailboxes and of frames in turn.
@@ -42,7 +42,7 @@ ESKER_NOINLINE ESKER_HD std::uint32_t wait_step(std::uint32_t seed, GroupLane::C
   if (++polls % kPollsUntilStarving == 0) {
     const PeState& pe_state = pe_state_here();
     pe_state.host->starving.store_relaxed(1);
-    if (pe_state.abandoned->load_relaxed() != 0) State::here().abandoned.store_relaxed(1);
+    if (pe_state.words->abandoned.load_relaxed() != 0) State::here().abandoned.store_relaxed(1);
   }
   return polls;
 }

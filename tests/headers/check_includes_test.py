@@ -10,12 +10,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from check_includes import Checker  # noqa: E402
 
 CLEAN = {
-    "esker.hpp": "#include <esker/runtime/runtime.hpp>\n",
-    "runtime/runtime.hpp": "#include <esker/net/network.hpp>\n#include <esker/device/platform.hpp>\n",
+    "cmake/public_headers.txt": "# A comment.\nerror.hpp device\nesker.hpp runtime\nruntime.hpp runtime\n",
+    "include/esker/error.hpp": "#include <esker/device/platform.hpp>\n",
+    "include/esker/esker.hpp": "#include <esker/runtime.hpp>\n",
+    "include/esker/runtime.hpp": "#include <esker/runtime/impl.hpp>\n#include <esker/error.hpp>\n",
+    "runtime/impl.hpp": "#include <esker/net/network.hpp>\n#include <esker/device/platform.hpp>\n",
     "net/network.hpp": "#include <esker/aggregator/wire.hpp>\n",
     "net/mpi/transport.cpp": "#include <mpi.h>\n",
     "aggregator/wire.hpp": "#include <cstdint>  // like cudaMemcpy()\n",
     "queue/queue.hpp": "#include <esker/device/platform.hpp>\n",
+    "device/error.hpp": "#include <esker/error.hpp>\n",
     "device/platform.hpp": "#if defined(__HIPCC__)\n#include <hip/hip_runtime.h>\n#endif\n",
     "apps/gups/main.cpp": '#include <esker/esker.hpp>\n#include "table.hpp"\nconst char* name = "cudaMalloc";\n',
     "apps/gups/table.hpp": "#include <vector>\n",
@@ -43,19 +47,35 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.violations(), [])
 
     def test_an_include_that_points_up_is_found(self):
-        self.assert_found("queue/queue.hpp", "#include <esker/runtime/runtime.hpp>\n", "queue may not include runtime/")
+        self.assert_found("queue/queue.hpp", "#include <esker/runtime.hpp>\n", "queue may not include include/esker/runtime.hpp")
 
     def test_the_aggregator_may_not_know_the_network(self):
         self.assert_found("aggregator/wire.hpp", "#include <esker/net/network.hpp>\n", "aggregator may not include net/")
 
     def test_a_relative_include_is_no_way_round(self):
-        self.assert_found("queue/queue.hpp", '#include "../runtime/runtime.hpp"\n', "queue may not include runtime/")
+        self.assert_found("queue/queue.hpp", '#include "../runtime/impl.hpp"\n', "queue may not include runtime/")
 
     def test_folders_of_one_layer_do_not_know_each_other(self):
         self.assert_found("tasks/a.hpp", "#include <esker/pipeline/b.hpp>\n", "tasks may not include pipeline/")
 
     def test_the_library_may_not_include_its_own_front_door(self):
-        self.assert_found("net/network.hpp", "#include <esker/esker.hpp>\n", "net may not include esker.hpp")
+        self.assert_found("net/network.hpp", "#include <esker/esker.hpp>\n", "net may not include include/esker/esker.hpp")
+
+    def test_a_public_header_keeps_the_rules_of_its_layer(self):
+        self.assert_found("include/esker/error.hpp", "#include <esker/queue/queue.hpp>\n", "device may not include queue/")
+        self.assert_found("include/esker/error.hpp", "#include <esker/runtime.hpp>\n", "device may not include include/esker/")
+
+    def test_a_public_header_that_is_not_listed_or_not_there_is_found(self):
+        self.assertEqual(self.violations(**{"include/esker/more.hpp": "\n"}),
+                         ["cmake/public_headers.txt: include/esker/more.hpp is not listed"])
+        self.assertEqual(self.violations(**{"cmake/public_headers.txt": "none.hpp runtime\n"}),
+                         ["cmake/public_headers.txt: include/esker/none.hpp is listed and does not exist"])
+
+    def test_a_sixteenth_public_header_is_found(self):
+        names = [f"more_{i}.hpp" for i in range(13)]
+        added = {f"include/esker/{name}": "\n" for name in names}
+        added["cmake/public_headers.txt"] = "".join(f"{name} runtime\n" for name in names)
+        self.assertEqual(self.violations(**added), ["include/esker/: 16 public headers, at most 15"])
 
     def test_an_application_sees_public_headers_only(self):
         self.assert_found("apps/gups/main.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
@@ -65,13 +85,13 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.violations(**{"examples/own.cpp": "#include <mpi.h>\nvoid f() { hipFree(nullptr); }\n"}), [])
 
     def test_a_vendor_macro_outside_device_is_found(self):
-        self.assert_found("runtime/runtime.hpp", "#if defined(__CUDACC__)\n#endif\n", "__CUDACC__ outside device/")
+        self.assert_found("runtime/impl.hpp", "#if defined(__CUDACC__)\n#endif\n", "__CUDACC__ outside device/")
 
     def test_a_vendor_call_outside_device_is_found(self):
         self.assert_found("apps/gups/main.cpp", "void f() { hipFree(nullptr); }\n", "hipFree outside device/")
 
     def test_mpi_belongs_to_its_transport(self):
-        self.assert_found("runtime/runtime.hpp", "#include <mpi.h>\n", "<mpi.h> does not belong here")
+        self.assert_found("runtime/impl.hpp", "#include <mpi.h>\n", "<mpi.h> does not belong here")
 
     def test_a_vendor_header_that_reaches_every_user_is_found(self):
         self.assert_found("device/platform.hpp", "#include <cuda_runtime.h>\n", "put it behind an #if")

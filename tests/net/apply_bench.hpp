@@ -96,10 +96,10 @@ class Appliers {
   std::vector<std::string> apply(const std::vector<std::byte>& frame, HeapView heap) {
     std::vector<std::string> errors;
     for (const auto& applier : all_) {
-      HandlerContext context(heap, kMe, kPes, outbox_);
+      HostCall call{heap, kMe, kPes, &outbox_};
       errors.emplace_back();
       try {
-        applier->apply(header_of(frame), frame.data(), context);
+        applier->apply(header_of(frame), frame.data(), call);
       } catch (const Error& error) {
         errors.back() = std::string(to_string(error.kind())) + ": " + error.what();
       }

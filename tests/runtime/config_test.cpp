@@ -1,5 +1,5 @@
 // Settings: sources and their precedence, errors, and the forms they are printed in.
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <esker/device/error.hpp>
-#include <esker/runtime/build_info.hpp>
+#include <esker/build_info.hpp>
 
 namespace esker {
 namespace {

@@ -25,7 +25,8 @@ template <class Body>
 template <class Body>
 void run_one_pe(const Config& config, const Body& body) {
   loopback::World world(1);
-  Runtime runtime(config, [&](const TransportLimits& limits) { return world.connect(0, limits); });
+  Runtime runtime(config,
+                  detail::Medium{[&](const TransportLimits& limits) { return world.connect(0, limits); }});
   body(runtime);
 }
 

@@ -37,7 +37,7 @@ TEST_P(Heap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
       std::uint8_t fill;
     };
     std::vector<Block> blocks;
-    std::byte* const base = rt.device_context().heap.base;
+    std::byte* const base = rt.heap().base();
     for (int step = 0; step < 300; ++step) {
       random = mix(random);  // the same on every PE
       if (blocks.size() < 20 && random % 3 != 0) {

@@ -9,7 +9,7 @@
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include "../device/gtest.hpp"
 #include "seed.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include "../device/gtest.hpp"
 #include "seed.hpp"

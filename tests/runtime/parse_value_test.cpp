@@ -1,5 +1,5 @@
 // Text to values and back.
-#include <esker/runtime/parse_value.hpp>
+#include <esker/command_line.hpp>
 
 #include <cstdint>
 #include <iostream>

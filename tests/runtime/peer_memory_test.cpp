@@ -114,7 +114,8 @@ TEST_P(PeerMemoryWithout, AccessAPairUsesTheNetworkAtBothEndsAndOthersTheirLinks
     for (const std::uint64_t count : rt.heap().read(counts)) EXPECT_EQ(count, 2 * kLanes);
     for (const std::uint64_t count : rt.heap().read(calls)) EXPECT_EQ(count, kLanes);
     for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe) {
-      const bool by_network = rt.device_context().pe_state->bin(pe) == gpu::kNetwork;
+      const bool by_network =
+          detail::ContextAccess::of(rt.device_context()).pe_state->bin(pe) == gpu::kNetwork;
       EXPECT_EQ(by_network, rt.pe() + pe == 1) << "from PE " << rt.pe() << " to PE " << pe;
     }
   });
@@ -146,7 +147,8 @@ TEST(PeerMemory, OfAPeThatHasFailedStaysForThoseWhoStillWriteIntoIt) {
   const auto start = [&](std::uint32_t pe, const auto& body) {
     return std::jthread([&world, config, pe, body] {
       try {
-        Runtime rt(config, [&](const TransportLimits& limits) { return world.connect(pe, limits); });
+        Runtime rt(config,
+                   detail::Medium{[&](const TransportLimits& limits) { return world.connect(pe, limits); }});
         const auto counts = rt.heap().allocate<std::uint64_t>(8);
         rt.barrier_all();
         body(rt, counts);

@@ -17,7 +17,8 @@
 #include <vector>
 
 #include <esker/net/loopback/transport.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
+#include <esker/runtime/medium.hpp>
 
 #include "../device/gtest.hpp"
 #include "ways.hpp"
@@ -83,8 +84,9 @@ class Pes {
   void run_one(std::uint32_t pe, const Body& body) {
     std::optional<Failed> failed;
     try {
-      Runtime runtime(configs_[pe],
-                      [&](const TransportLimits& limits) { return world_.connect(pe, limits); });
+      Runtime runtime(configs_[pe], detail::Medium{[&](const TransportLimits& limits) {
+                        return world_.connect(pe, limits);
+                      }});
       body(runtime);
     } catch (const Error& error) {
       failed = {error.kind(), error.what()};

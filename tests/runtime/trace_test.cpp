@@ -196,7 +196,7 @@ TEST(Trace, OnePeWritesTheFileAsItIsNamed) {
 
 TEST(Trace, OffIsNoTracer) {
   run_pes(2, [](Runtime& rt) {
-    EXPECT_EQ(rt.device_context().tracer, nullptr);
+    EXPECT_EQ(detail::ContextAccess::of(rt.device_context()).tracer, nullptr);
     rt.launch(100, [](WorkItem) {});
     rt.barrier_all();
     EXPECT_EQ(rt.stage_statistics().package_wait.count(), 0u);

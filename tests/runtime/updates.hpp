@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 #include "../device/gtest.hpp"
 #include "seed.hpp"

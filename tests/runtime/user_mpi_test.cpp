@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <esker/runtime/config.hpp>
+#include <esker/config.hpp>
 
 namespace esker::testing {
 

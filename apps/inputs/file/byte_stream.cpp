@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <cerrno>

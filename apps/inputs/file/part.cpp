@@ -2,7 +2,7 @@
 #include "part.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include "../random.hpp"  // Wide
 

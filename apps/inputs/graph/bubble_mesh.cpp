@@ -2,7 +2,7 @@
 #include "bubble_mesh.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "cage.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <array>

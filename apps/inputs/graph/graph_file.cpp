@@ -2,7 +2,7 @@
 #include "graph_file.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <string_view>

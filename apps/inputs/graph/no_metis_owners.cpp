@@ -1,5 +1,5 @@
 // What stands for METIS in a build without it.
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include "metis_owners.hpp"
 

@@ -2,7 +2,7 @@
 #include "random_graphs.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 namespace inputs {
 namespace {

@@ -2,7 +2,7 @@
 #include "vertex_partition.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <utility>
 

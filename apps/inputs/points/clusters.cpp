@@ -1,7 +1,7 @@
 // Normal deviates from counters, by Box and Muller's method.
 #include "clusters.hpp"
 
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <cmath>
 #include <numbers>

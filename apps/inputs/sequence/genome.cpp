@@ -2,7 +2,7 @@
 #include "genome.hpp"
 
 #include <fmt/format.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <cmath>
 #include <fstream>

@@ -23,7 +23,8 @@ struct GenomeOptions {
 
 /// A linear genome. It is computed where it is read: nothing is stored, and it may be copied to a device.
 ///
-/// Contract The genome is cut into pieces of `repeat_length`; a piece is a copy of one of the families with
+/// Contract The genome is cut into segments of `repeat_length`; a segment is a copy of one of the families
+/// with
 ///          probability `repeat_fraction`, and of its own otherwise.
 class Genome {
  public:
@@ -35,11 +36,11 @@ class Genome {
   /// Code of base `i` < bases().
   ESKER_HD std::uint8_t operator[](std::uint64_t i) const {
     if (repeat_chance_ == 0) return draw(kOwn, i);
-    const std::uint64_t piece = i / repeat_length_;
-    if (random_(kIsRepeat, piece) >= repeat_chance_ || random_(kDiverged, i) < divergence_chance_) {
+    const std::uint64_t segment = i / repeat_length_;
+    if (random_(kIsRepeat, segment) >= repeat_chance_ || random_(kDiverged, i) < divergence_chance_) {
       return draw(kOwn, i);
     }
-    const std::uint64_t family = scaled(random_(kFamily, piece), families_);
+    const std::uint64_t family = scaled(random_(kFamily, segment), families_);
     return draw(kRepeated, family * repeat_length_ + i % repeat_length_);
   }
 

@@ -77,16 +77,16 @@ struct Producers::Memory {
               how.slots, how.package_bytes),
         host_words(sizeof(gpu::HostWords)),
         bins(kMaxPes),
-        share_memory(sizeof(gpu::PeState)) {
-    gpu::PeState share{};
-    share.n_pes = kMaxPes;
-    share.has_network = true;
-    share.host_queue = queue;
-    share.host = static_cast<gpu::HostWords*>(host_words.memory);
-    share.bin_of = static_cast<const std::uint8_t*>(bins.memory);
-    std::memset(share.near_bins, gpu::kNetwork, sizeof share.near_bins);
+        pe_state_memory(sizeof(gpu::PeState)) {
+    gpu::PeState pe_state{};
+    pe_state.n_pes = kMaxPes;
+    pe_state.has_network = true;
+    pe_state.host_queue = queue;
+    pe_state.host = static_cast<gpu::HostWords*>(host_words.memory);
+    pe_state.bin_of = static_cast<const std::uint8_t*>(bins.memory);
+    std::memset(pe_state.near_bins, gpu::kNetwork, sizeof pe_state.near_bins);
     check(cudaMemset(bins.memory, gpu::kNetwork, kMaxPes), "cudaMemset");
-    check(cudaMemcpy(share_memory.memory, &share, sizeof share, cudaMemcpyDefault), "cudaMemcpy");
+    check(cudaMemcpy(pe_state_memory.memory, &pe_state, sizeof pe_state, cudaMemcpyDefault), "cudaMemcpy");
     // The tail's zeroes are written on another stream than the kernels'.
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
@@ -95,10 +95,10 @@ struct Producers::Memory {
   PackageQueue queue;
   // What an outbox needs, to which every PE is one of another host.
   PinnedMemory host_words;
-  DeviceMemory bins, share_memory;
+  DeviceMemory bins, pe_state_memory;
   Stream stream;
 
-  const gpu::PeState* share() const { return static_cast<const gpu::PeState*>(share_memory.memory); }
+  const gpu::PeState* pe_state() const { return static_cast<const gpu::PeState*>(pe_state_memory.memory); }
 };
 
 Producers::Producers(const Producing& how) : how_{how}, memory_{std::make_unique<Memory>(how)} {}
@@ -107,7 +107,7 @@ PackageQueue Producers::queue() const { return memory_->queue; }
 
 std::uint64_t Producers::resident_lanes() const {
   int blocks = 0;
-  with_kernel(how_, {}, memory_->queue, memory_->share(), [&]<class Kernel>(const Kernel&) {
+  with_kernel(how_, {}, memory_->queue, memory_->pe_state(), [&]<class Kernel>(const Kernel&) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu::run_lanes<Kernel>,
                                                         static_cast<int>(how_.group_lanes), 0),
           "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -118,7 +118,7 @@ std::uint64_t Producers::resident_lanes() const {
 }
 
 void Producers::start(const Production& production) {
-  with_kernel(how_, production, memory_->queue, memory_->share(), [&](const auto& kernel) {
+  with_kernel(how_, production, memory_->queue, memory_->pe_state(), [&](const auto& kernel) {
     const LaunchShape shape{production.lanes, how_.group_lanes};
     const std::string error = gpu::launch_on_device(shape, memory_->stream.stream, kernel);
     if (!error.empty()) throw std::runtime_error(error);

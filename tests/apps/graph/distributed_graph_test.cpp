@@ -1,11 +1,11 @@
-// Graphs over PEs that are threads, against the same graph in one piece.
+// Graphs over PEs that are threads, against the same graph on one PE.
 #include <esker/apps/graph/distributed_graph.hpp>
 #include <esker/apps/graph/edge_readers.hpp>
 #include <esker/apps/graph/edge_slots.hpp>
-#include <esker/apps/graph/far_ends.hpp>
 #include <esker/apps/graph/mirrors.hpp>
 #include <esker/apps/graph/partition.hpp>
 #include <esker/apps/graph/prefix_sums.hpp>
+#include <esker/apps/graph/remote_endpoints.hpp>
 #include <esker/apps/graph/serial_graph.hpp>
 #include <esker/apps/harness/team.hpp>
 #include <esker/apps/inputs/random.hpp>
@@ -82,8 +82,8 @@ struct PushEdgeIds {
   EdgeSlots slots;
   esker::SymmetricArray<std::uint64_t> held;
   ESKER_HD void operator()(esker::WorkItem item) const {
-    const Place slot = slots.of_edge[item.global_id()];
-    const Place word(item.pe(), item.global_id() + 1);
+    const Location slot = slots.of_edge[item.global_id()];
+    const Location word(item.pe(), item.global_id() + 1);
     std::uint64_t value = 0;
     __builtin_memcpy(&value, &word, sizeof value);
     esker::shmem_put(item, &held[slot.index()], value, slot.pe());
@@ -117,7 +117,7 @@ struct PushVertexIds {
   ESKER_HD void operator()(esker::WorkItem item) const {
     const std::uint64_t v = item.global_id();
     for (std::uint64_t m = mirrors.first[v]; m < mirrors.first[v + 1]; ++m) {
-      const Place mirror = mirrors.places[m];
+      const Location mirror = mirrors.locations[m];
       esker::shmem_put(item, &held[mirror.index()], ids[v] + 1, mirror.pe());
     }
   }
@@ -158,21 +158,21 @@ void expect_mirrors(Runtime& rt, const DistributedGraph& graph, const SerialGrap
 
 /// One number a vertex of another PE, and one vertex a number.
 void expect_far_ends(Runtime& rt, const DistributedGraph& graph) {
-  const FarEnds far_ends = make_far_ends(rt, graph);
-  const auto numbers = rt.heap().read(far_ends.of_edge);
+  const RemoteEndpoints remote_endpoints = make_remote_endpoints(rt, graph);
+  const auto numbers = rt.heap().read(remote_endpoints.of_edge);
   const auto edges = rt.heap().read(graph.edges);
-  std::map<Place, std::uint32_t> number_of;
+  std::map<Location, std::uint32_t> number_of;
   std::set<std::uint32_t> taken;
   for (std::uint64_t e = 0; e < graph.my_edges; ++e) {
     if (edges[e].to.pe() == rt.pe()) continue;
-    EXPECT_LT(numbers[e], far_ends.most);
+    EXPECT_LT(numbers[e], remote_endpoints.most);
     const auto [at, is_new] = number_of.emplace(edges[e].to, numbers[e]);
     EXPECT_EQ(at->second, numbers[e]);
     EXPECT_TRUE(!is_new || taken.insert(numbers[e]).second) << "number " << numbers[e];
   }
   std::uint64_t most[1] = {std::max<std::uint64_t>(1, taken.size())};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
-  EXPECT_EQ(far_ends.most, most[0]);
+  EXPECT_EQ(remote_endpoints.most, most[0]);
 }
 
 void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,

@@ -1,6 +1,6 @@
 // What PEs end with when some of them fail.
 #include <esker/apps/harness/failure.hpp>
-#include <esker/runtime/command_line.hpp>
+#include <esker/command_line.hpp>
 
 #include <new>
 #include <stdexcept>
@@ -79,14 +79,14 @@ TEST(Ending, OutOfMemorySaysWhatWasDoneAndWhatHelps) {
 TEST(RequireRoom, RefusesWhatIsMoreThanTheHeapMayHold) {
   Pes(2, esker::testing::tiny_config()).run([](Runtime& rt) {
     const auto limit = static_cast<double>(rt.heap().limit_bytes());
-    require_room(rt, limit, "the points", "fewer --points");
-    EXPECT_THROW(require_room(rt, limit + 4096, "the points", "fewer --points"), Agreed);
+    require_memory(rt, limit, "the points", "fewer --points");
+    EXPECT_THROW(require_memory(rt, limit + 4096, "the points", "fewer --points"), Agreed);
   });
   expect_all_end_with(
       "the points take 1.845e+19 GiB at least on each of 3 PEs, whose symmetric heap is limited to "
       "0.001953; "
       "what helps: fewer --points, more PEs, or a higher --heap-bytes (ESKER_HEAP_BYTES)",
-      [](Runtime& rt) { require_room(rt, 0x1p64 * (1 << 30), "the points", "fewer --points"); });
+      [](Runtime& rt) { require_memory(rt, 0x1p64 * (1 << 30), "the points", "fewer --points"); });
 }
 
 TEST(RequireWithin, SaysTheLimits) {

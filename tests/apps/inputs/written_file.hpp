@@ -2,7 +2,7 @@
 #pragma once
 
 #include <unistd.h>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <cstdint>
 #include <filesystem>

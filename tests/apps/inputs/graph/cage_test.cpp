@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <esker/apps/inputs/graph/cage.hpp>
 #include <esker/apps/inputs/graph/graph_file.hpp>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <cstdint>
 #include <string>

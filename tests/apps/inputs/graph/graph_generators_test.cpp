@@ -3,7 +3,7 @@
 #include <esker/apps/inputs/graph/bubble_mesh.hpp>
 #include <esker/apps/inputs/graph/permutation.hpp>
 #include <esker/apps/inputs/graph/random_graphs.hpp>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <cmath>

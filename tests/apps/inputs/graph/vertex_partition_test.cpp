@@ -3,7 +3,7 @@
 #include <esker/apps/inputs/graph/bubble_mesh.hpp>
 #include <esker/apps/inputs/graph/metis_owners.hpp>
 #include <esker/apps/inputs/graph/vertex_partition.hpp>
-#include <esker/device/error.hpp>
+#include <esker/error.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -60,7 +60,7 @@ double repeated(const GenomeOptions& options) {
 
 TEST(Genome, HasTheFractionOfRepeats) {
   EXPECT_EQ(repeated({.bases = 100'000}), 0);
-  EXPECT_NEAR(repeated({.bases = 200'000, .repeat_fraction = 0.4}), 0.4, 0.1);  // less at the pieces' ends
+  EXPECT_NEAR(repeated({.bases = 200'000, .repeat_fraction = 0.4}), 0.4, 0.1);  // less at the segments' ends
   EXPECT_GT(repeated({.bases = 200'000, .repeat_fraction = 1, .repeat_families = 3}), 0.9);
   // Of 31 bases one at least is new in 27 % of the windows.
   EXPECT_LT(repeated({.bases = 200'000, .repeat_fraction = 1, .repeat_divergence = 0.2}), 0.2);

@@ -1,4 +1,0 @@
-// Everything a program that uses Esker includes.
-#pragma once
-
-#include <esker/runtime/runtime.hpp>

@@ -1,0 +1,120 @@
+// The operations: what any lane, or a handler, asks of any PE. All are non-blocking.
+//
+// Names follow OpenSHMEM, with the context first. `target` is a local address in the symmetric heap that
+// stands for the same offset on PE `pe`. An operation is applied some time before quiet() on its PE or
+// barrier_all() returns, exactly once; nothing else is promised about order (docs/reference/ordering.md).
+//
+// A target is aligned to its size: 1, 2, 4, 8 or 16 bytes; that of a handler as its type is (alignof). So it
+// is wherever a SymmetricArray has an element of that type and size.
+//
+// Misuse, a PE that does not exist, a target outside the heap or misaligned, a Handler that nobody made,
+// aborts the job with the values where the call is made, whichever PE it names.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <esker/handler.hpp>
+#include <esker/runtime/shmem.hpp>
+
+namespace esker {
+
+template <class T>
+concept Putable = std::is_trivially_copyable_v<T> &&
+    (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+template <class T>
+concept Integer32Or64 = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
+
+/// Stores `value` at a target aligned to its size, 16 bytes too, though they are stored as two halves. To
+/// this PE it is a store, done on return. `election` is absent (auto-grouping), or one of device/election;
+/// with one, a put to this PE travels like any other.
+template <detail::CheckedSender Context, Putable T, class... Election>
+ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  const std::uint64_t address =
+      detail::checked_address(context, "shmem_put", target, sizeof(T), sizeof(T), pe);
+  if constexpr (sizeof...(Election) == 0) {
+#if !defined( \
+    ESKER_ON_GPU)  // there the outbox applies what is for this PE at once, and keeps the wave together
+    if (pe == context.pe()) {
+      detail::store_here(target, value);
+      return;
+    }
+#endif
+  }
+  constexpr Command command{Operation::kPut, detail::bytes_operand<T>(), 0};
+  if constexpr (sizeof(T) == 16) {
+    std::uint64_t words[3] = {address, 0, 0};
+    __builtin_memcpy(words + 1, &value, sizeof value);
+    detail::post(context, command, words, std::forward<Election>(election)...);
+  } else {
+    const std::uint64_t words[2] = {address, detail::value_word(value)};
+    detail::post(context, command, words, std::forward<Election>(election)...);
+  }
+}
+
+/// Adds 1. Costs 8 bytes on the wire.
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
+ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
+  const std::uint64_t words[1] = {
+      detail::checked_address(context, "shmem_inc", target, sizeof(T), sizeof(T), pe)};
+  detail::post(context, {Operation::kInc, detail::number_operand<T>(), 0}, words,
+               std::forward<Election>(election)...);
+}
+
+/// Adds, wrapping around for integers.
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
+ESKER_HD void shmem_add(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  detail::send_value(context, "shmem_add", Operation::kAdd, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
+ESKER_HD void shmem_min(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  detail::send_value(context, "shmem_min", Operation::kMin, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Number32Or64 T, class... Election>
+ESKER_HD void shmem_max(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  detail::send_value(context, "shmem_max", Operation::kMax, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
+ESKER_HD void shmem_and(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  detail::send_value(context, "shmem_and", Operation::kAnd, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
+ESKER_HD void shmem_or(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                       Election&&... election) {
+  detail::send_value(context, "shmem_or", Operation::kOr, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
+ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> value, std::uint32_t pe,
+                        Election&&... election) {
+  detail::send_value(context, "shmem_xor", Operation::kXor, target, value, pe,
+                     std::forward<Election>(election)...);
+}
+
+/// Runs the handler on PE `pe` with its `*target` and `arguments`, once, alone with respect to the ownership
+/// block that `target` lies in, of 4096 bytes unless the handler says less, or that it owns nothing.
+template <detail::CheckedSender Context, class Target, class Arguments, class... Election>
+ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
+                       std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
+  if (!detail::is_registered(context, handler.index)) return;
+  std::uint64_t words[Handler<Target, Arguments>::kWords] = {
+      detail::checked_address(context, "shmem_am", target, sizeof(Target), alignof(Target), pe)};
+  __builtin_memcpy(words + 1, &arguments, sizeof arguments);
+  detail::post(context, {Operation::kActiveMessage, Operand::kNone, handler.index}, words,
+               std::forward<Election>(election)...);
+}
+
+}  // namespace esker
