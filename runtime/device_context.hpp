@@ -8,6 +8,9 @@
 #include <esker/device/platform.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/queue/package_queue.hpp>
+#if defined(ESKER_DEVICE_COMPILER)
+#include <esker/net/gpu/sink.hpp>
+#endif
 
 namespace esker {
 

@@ -9,9 +9,6 @@
 #include <esker/device/group_packer.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/package_sink.hpp>
-#if defined(ESKER_DEVICE_COMPILER)
-#include <esker/net/gpu/sink.hpp>
-#endif
 
 namespace esker {
 
