@@ -56,9 +56,12 @@ ApplyPool::ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, con
   for (std::uint32_t i = 0; i < helpers; ++i) threads_.emplace_back([this, i] { run(*all_[i], i); });
 }
 
-ApplyPool::~ApplyPool() {
+ApplyPool::~ApplyPool() { stop(); }
+
+void ApplyPool::stop() {
   stopping_.store(true, std::memory_order_release);
   for (const auto& helper : all_) helper->bell.ring();
+  threads_.clear();  // joins
 }
 
 bool ApplyPool::try_submit(ApplyJob& job) {

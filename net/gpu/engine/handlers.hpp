@@ -6,7 +6,7 @@
 #include <esker/device/gpu/api.hpp>
 #include <esker/net/gpu/engine/handler_registry.hpp>
 #include <esker/net/gpu/pe_state.hpp>
-#include <esker/net/handler.hpp>
+#include <esker/net/handler_table.hpp>
 
 namespace esker::gpu {
 
