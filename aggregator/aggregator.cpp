@@ -108,7 +108,7 @@ bool Aggregators::step(One& one) {
   bool drained = false;
   for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
     if (!one.holds_package) {
-      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes look themselves
+      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes check that themselves
       if (!queue_.try_peek(one.ticket)) {
         drained = true;
         break;
@@ -144,7 +144,7 @@ bool Aggregators::step(One& one) {
       moved = true;
     }
   } else if (drained && !moved && !one.buffers.empty()) {
-    // The process's clock is a system call: look twice a time-out, not at every idle step.
+    // The process's clock is a system call: read it twice a time-out, not at every idle step.
     const std::chrono::nanoseconds now = read_clock(CLOCK_MONOTONIC);
     if (now - one.looked_for_stale_at >= settings_.timeout / 2) {
       one.looked_for_stale_at = now;

@@ -9,6 +9,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// Open packages of a group: at most one for each of `Bins` bins, out of at most `Blocks` blocks.
 ///
 /// State. A bin has one open block, for one command, or none. A lane takes a column with one subtraction from
@@ -31,15 +33,19 @@ namespace esker {
 ///   flush's reads                      happen before   the next opening of the block
 ///
 /// Progress. No call waits.
-template <std::uint32_t Bins, std::uint32_t Blocks>
+///
+/// AtomicWord is a parameter so that a test can weaken one operation and show that it was needed.
+template <std::uint32_t Bins, std::uint32_t Blocks, template <class> class AtomicWord = GroupAtomic>
 class GroupBlocks {
   static_assert(Blocks >= 2 && Blocks <= 32);
 
+  using Word = AtomicWord<std::uint32_t>;
+
  public:
   struct Block : OpenPackage {
-    std::uint32_t first;               // column that was given to a message; above 0 if it was closed early
-    GroupAtomic<std::uint32_t> done;   // columns written or given up; all of them: complete
-    GroupAtomic<std::uint32_t> voids;  // void columns
+    std::uint32_t first;  // column that was given to a message; above 0 if it was closed early
+    Word done;            // columns written or given up; all of them: complete
+    Word voids;           // void columns
   };
   static constexpr std::uint32_t kNone = ~0u;  // in place of a block
   static constexpr std::uint32_t kMostColumns = 4095;
@@ -200,7 +206,7 @@ class GroupBlocks {
 
   // Where there is no scratch_fence(), the atomics order.
   template <class L = GroupLane>
-  ESKER_HD static void release_add(GroupAtomic<std::uint32_t>& word, std::uint32_t amount) {
+  ESKER_HD static void release_add(Word& word, std::uint32_t amount) {
     if constexpr (requires { L::scratch_fence(); }) {
       L::scratch_fence();
       (void)word.fetch_add_relaxed(amount);
@@ -209,7 +215,7 @@ class GroupBlocks {
     }
   }
   template <class L = GroupLane>
-  ESKER_HD static std::uint32_t add_and_fetch(GroupAtomic<std::uint32_t>& word, std::uint32_t amount) {
+  ESKER_HD static std::uint32_t add_and_fetch(Word& word, std::uint32_t amount) {
     if constexpr (requires { L::scratch_fence(); }) {
       L::scratch_fence();
       const std::uint32_t sum = word.fetch_add_relaxed(amount) + amount;
@@ -220,8 +226,7 @@ class GroupBlocks {
     }
   }
   template <class L = GroupLane>
-  ESKER_HD static bool acquire_exchange(GroupAtomic<std::uint32_t>& word, std::uint32_t& seen,
-                                        std::uint32_t desired) {
+  ESKER_HD static bool acquire_exchange(Word& word, std::uint32_t& seen, std::uint32_t desired) {
     if constexpr (requires { L::scratch_fence(); }) {
       const bool is_done = word.compare_exchange_relaxed(seen, desired);
       L::scratch_fence();
@@ -231,7 +236,7 @@ class GroupBlocks {
     }
   }
   template <class L = GroupLane>
-  ESKER_HD static void release_store(GroupAtomic<std::uint32_t>& word, std::uint32_t value) {
+  ESKER_HD static void release_store(Word& word, std::uint32_t value) {
     if constexpr (requires { L::scratch_fence(); }) {
       L::scratch_fence();
       word.store_relaxed(value);
@@ -310,9 +315,11 @@ class GroupBlocks {
     return finish(block, columns, 1, index);
   }
 
-  GroupAtomic<std::uint32_t> bins_[Bins];
-  GroupAtomic<std::uint32_t> used_;  // a bit a block: open, or being sent
+  Word bins_[Bins];
+  Word used_;  // a bit a block: open, or being sent
   Block blocks_[Blocks];
 };
+
+ESKER_PASS_END
 
 }  // namespace esker

@@ -10,6 +10,8 @@
 
 namespace esker {
 
+ESKER_PASS_BEGIN
+
 /// The packer of a group whose packages all go to one sink: election per group without a group barrier, and
 /// the default (the second layer of HiWayLib, section 3.4).
 ///
@@ -55,7 +57,8 @@ class GroupPacker {
         pool(), active, 0, command, Words, words, attempt, most_columns,
         [&](std::uint32_t block) { flush_all(active, block); },
         [&](std::uint32_t polls) {
-          lane_->await("an open package", [&] { return blocks.was_ready(0); });
+          // All together: one that went on alone could complete a block, and flush it only with the others.
+          lane_->await("an open package", [&] { return active.any(blocks.was_ready(0)); });
           return polls;
         });
   }
@@ -128,5 +131,7 @@ class GroupPacker {
   S* sink_;
   Shared* shared_;
 };
+
+ESKER_PASS_END
 
 }  // namespace esker

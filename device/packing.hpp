@@ -1,4 +1,4 @@
-// What those who pack messages share: the open package, the packer that fills it, and the sink that takes it.
+// What all packers of messages share: the open package, the packer that fills it, and the sink that takes it.
 #pragma once
 
 #include <concepts>

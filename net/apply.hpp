@@ -12,7 +12,7 @@ namespace esker {
 /// Applies messages whose ownership block belongs to slice `slice` of `slices`.
 ///
 /// Contract. One thread. Frames have passed wire::find_defect().
-/// Ordering. Words are read and written by relaxed atomics, since lanes may look at them meanwhile;
+/// Ordering. Words are read and written by relaxed atomics, since lanes may read them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;

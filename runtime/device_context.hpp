@@ -1,4 +1,5 @@
-// What a kernel needs of the runtime: where the heap is, who there is, and the way to the package queue.
+// What a kernel needs of the runtime: where the heap is, how many PEs there are, and the way to the package
+// queue.
 #pragma once
 
 #include <cstdint>

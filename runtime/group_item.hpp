@@ -7,7 +7,6 @@
 
 #include <esker/device/group.hpp>
 #include <esker/device/group_packer.hpp>
-#include <esker/net/gpu/sink.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/package_sink.hpp>
 

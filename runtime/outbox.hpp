@@ -11,6 +11,8 @@
 #include <esker/device/packing.hpp>
 #include <esker/runtime/package_sink.hpp>
 
+#if defined(ESKER_ON_CPU)
+
 namespace esker {
 
 /// The CPU's plain loop: one host thread's open packages. Lanes that run one after the other are the
@@ -42,9 +44,9 @@ class ESKER_API Outbox {
     std::vector<std::uint64_t> payload;
     std::uint64_t combined = 0;  // calls that share a column with an earlier one
     std::uint64_t combined_remote = 0;
-    std::uint32_t plain_left = 0;  // packages that do not look for such calls
+    std::uint32_t plain_left = 0;  // packages in which such calls are not looked for
   };
-  // Where few calls can be combined, so many packages of 16 do not look for them.
+  // Where few calls can be combined, so many packages of 16 are filled without looking for them.
   static constexpr std::uint32_t kPlainPackages = 15;
   // A package takes so many calls for each of its columns, and then fills: calls that all find their word
   // would keep it here as long as the kernel runs.
@@ -120,3 +122,5 @@ class Outbox::Filling {
 static_assert(Packer<Outbox::Filling, std::uint32_t, const std::uint64_t (&)[2]>);
 
 }  // namespace esker
+
+#endif

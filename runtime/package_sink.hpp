@@ -9,6 +9,8 @@
 #include <esker/queue/package_queue.hpp>
 #include <esker/runtime/device_context.hpp>
 
+#if defined(ESKER_ON_CPU)
+
 namespace esker {
 
 /// The package queue as elections see it (concept Sink, device/packing.hpp).
@@ -67,3 +69,5 @@ class ESKER_API PackageSink {
 static_assert(Sink<PackageSink>);
 
 }  // namespace esker
+
+#endif

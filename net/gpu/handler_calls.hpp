@@ -1,4 +1,4 @@
-// Handlers on a GPU: who may be called, the locks of ownership blocks, and the lists of messages that wait
+// Handlers on a GPU: their calls, the locks of ownership blocks, and the lists of messages that wait
 // for one.
 #pragma once
 
@@ -109,7 +109,7 @@ ESKER_HD void call_handler(const PeState& pe_state, const OneHandler<Call>& hand
       if (handler.call.is_needless(message.target, message.arguments)) continue;
       DeviceAtomic<std::uint32_t>& lock = ownership_lock<Call>(pe_state, offset);
       std::uint32_t free = 0;
-      if (lock.compare_exchange_acquire(free, 1)) {  // mostly: a look before it would cost as much again
+      if (lock.compare_exchange_acquire(free, 1)) {  // mostly: a load before it would cost as much again
         handler.call(context, message.target, message.arguments);
         lock.store_release(0);
       } else {

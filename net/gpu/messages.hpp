@@ -37,7 +37,7 @@ ESKER_NOINLINE ESKER_HD inline bool may_be_inside(const PeState& pe_state, std::
   return false;
 }
 
-/// For whom a package is: 0, whoever applies; else a handler's progress kernel.
+/// Which kernels may apply a package: 0, any; else the progress kernels of that handler.
 ESKER_HD constexpr std::uint32_t kind_of(Command command) {
   return command.operation == Operation::kActiveMessage ? command.handler + 1u : 0;
 }

@@ -15,9 +15,9 @@ namespace esker::gpu {
 inline constexpr std::uint32_t kMaxBins = kMaxLinks + 1;  // the links, and the host
 inline constexpr std::uint32_t kNoBin = kMaxBins;         // of a lane that has nothing to send
 
-// Words for a group's open packages. Where the user shapes the groups, who may want scratchpad:
+// Words for a group's open packages. Where the user shapes the groups, and may want scratchpad as well:
 inline constexpr std::uint32_t kSmallPool = 1024;
-// Where Esker does: as many as the launch lends, which says so to begin().
+// Where Esker shapes them: as many as the launch lends, which passes the number to begin().
 inline constexpr std::uint32_t kLentPool = 0;
 
 /// Another for each wave: waves poll slots in different places.

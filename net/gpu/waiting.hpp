@@ -12,9 +12,8 @@
 namespace esker::gpu {
 
 /// After so many polls in vain waiting lanes wake the host, and see whether it has gone; those of a progress
-/// kernel give up.
+/// kernel give up earlier (ProgressPolicy::kPolls).
 inline constexpr std::uint32_t kPollsUntilStarving = 256;
-inline constexpr std::uint32_t ProgressPolicy::kPolls = 64;
 
 /// Applies up to `most` packages or chunks of frames that it finds at about as many places as there are
 /// active lanes: slots of mailboxes and of frames in turn.

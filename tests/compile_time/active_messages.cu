@@ -4,8 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <esker/runtime/runtime.hpp>
-#include <esker/runtime/shmem.hpp>
+#include <esker/esker.hpp>
 
 namespace {
 
