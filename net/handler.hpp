@@ -136,8 +136,7 @@ template <class Function>
 inline constexpr std::uint64_t kOwnershipOf = [] {
   if constexpr (requires { Function::kOwnershipBytes; }) {
     constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes &&
-                                  (kBytes & (kBytes - 1)) == 0),
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes && (kBytes & (kBytes - 1)) == 0),
                   "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
@@ -167,7 +166,7 @@ class HandlerTable final : public wire::HandlerWords {
     std::uint32_t target_bytes;
     std::uint32_t target_alignment;
     std::function<void(HostCall&, void* target, const void* arguments)> call;  // by the host
-    const gpu::HandlerOnDevice* device = nullptr;  // where the heap is on a GPU
+    const gpu::HandlerOnDevice* device = nullptr;                              // where the heap is on a GPU
   };
 
   HandlerTable() { entries_.reserve(kMaxHandlers); }

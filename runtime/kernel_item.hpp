@@ -51,8 +51,7 @@ class KernelItem : private detail::KernelLane, public GroupItem {
   ESKER_HD explicit KernelItem(const DeviceContext& context) : GroupItem(own_lane(), context) {
 #if defined(ESKER_ON_GPU)
     if (!context.is_reserved) [[unlikely]] {
-      gpu::tell(*pe_state(),
-                {gpu::Fault::kNotReserved, pe(), lane(), 0, group_id(), 0, 0, "KernelItem"});
+      gpu::tell(*pe_state(), {gpu::Fault::kNotReserved, pe(), lane(), 0, group_id(), 0, 0, "KernelItem"});
     }
 #endif
   }

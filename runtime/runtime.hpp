@@ -131,7 +131,7 @@ class Runtime {
     static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kOwnershipBytes,
                   "a handler owns its target: its kOwnershipBytes is no less than the target's size");
     return {detail::Dispatch<Pass>::template add_handler<Self, Target, Arguments>(*this, name,
-                                                                                 std::move(function))};
+                                                                                  std::move(function))};
   }
 
   /// Collective. Element by element over the PEs; every PE gets the result. Error{kContract} on every PE, and
@@ -141,9 +141,9 @@ class Runtime {
 
   /// Local. For kernels of one's own, which take it by value (runtime/kernel_item.hpp).
   const DeviceContext& device_context() const noexcept;
-  /// Local. Before the first launch of a kernel of one's own that sends: what a group of it takes. Beside such
-  /// kernels progress kernels, which run handlers, have less scratchpad for what handlers send. A kernel that
-  /// sends without it ends the job with a message. Compiled by a device compiler alone.
+  /// Local. Before the first launch of a kernel of one's own that sends: what a group of it takes. Beside
+  /// such kernels progress kernels, which run handlers, have less scratchpad for what handlers send. A kernel
+  /// that sends without it ends the job with a message. Compiled by a device compiler alone.
   ///
   /// Errors. Error{kDevice}: no such group fits on the GPU.
   template <class Kernel, class Pass = detail::Pass>

@@ -26,11 +26,11 @@ class ScratchRef {
 
 // One instruction, relaxed or in the order that the operation has else. Operands are asm's, from the outputs
 // on.
-#define ESKER_IN_ORDER(instruction, ordered, rest, ...)               \
-  if (order == kRelaxed) {                                            \
-    asm volatile(instruction ".relaxed" rest : __VA_ARGS__);          \
-  } else {                                                            \
-    asm volatile(instruction "." ordered rest : __VA_ARGS__);         \
+#define ESKER_IN_ORDER(instruction, ordered, rest, ...)       \
+  if (order == kRelaxed) {                                    \
+    asm volatile(instruction ".relaxed" rest : __VA_ARGS__);  \
+  } else {                                                    \
+    asm volatile(instruction "." ordered rest : __VA_ARGS__); \
   }
 
  public:

@@ -79,6 +79,17 @@ ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind k
 ApiError Memset(void* at, int value, std::size_t bytes);
 ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream);
 
+// Events.
+class Mark;
+using Event = Mark*;
+ApiError EventCreate(Event* event);
+ApiError EventDestroy(Event event);
+ApiError EventRecord(Event event, Stream stream);
+ApiError EventQuery(Event event);
+ApiError EventSynchronize(Event event);
+ApiError EventElapsedTime(float* milliseconds, Event first, Event second);
+ApiError StreamWaitEvent(Stream stream, Event event, unsigned flags);
+
 // Kernels.
 struct FunctionAttributes {
   std::size_t sharedSizeBytes;
@@ -108,6 +119,7 @@ void start(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::
 namespace esker::gpu {
 inline constexpr const char* kBackend = "simulated";
 using Stream = simulated::Stream;
+using Event = simulated::Event;
 using ApiError = simulated::ApiError;
 using MemoryHandle = simulated::MemoryHandle;
 using Properties = simulated::Properties;

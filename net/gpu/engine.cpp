@@ -554,8 +554,8 @@ class Engine final : public DeviceEngine {
     // (docs/design/progress-kernels-and-occupancy.md).
     std::string error;
     if (handlers_known_.load(std::memory_order_acquire) == 0) {  // [handler]
-      const auto turn = occupancy_.guest_turn(progress_guest_, beside_kernel, plain_scratch_bytes_,
-                                              kLeastProgressPool);
+      const auto turn =
+          occupancy_.guest_turn(progress_guest_, beside_kernel, plain_scratch_bytes_, kLeastProgressPool);
       error = start_plain_progress_kernel(progress_state, number, {turn.groups, turn.lent_bytes},
                                           progress_stream_);
     } else {
@@ -607,11 +607,11 @@ class Engine final : public DeviceEngine {
                         "Runtime::register_handler() has returned",
                         r.call, who));
       case Fault::kNotReserved:
-        misuse(
-            fmt::format("KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is "
-                        "reserved for that kernel: call rt.reserve_for(kernel, group_lanes) before its first "
-                        "launch",
-                        r.lane, r.group));
+        misuse(fmt::format(
+            "KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is "
+            "reserved for that kernel: call rt.reserve_for(kernel, group_lanes) before its first "
+            "launch",
+            r.lane, r.group));
       case Fault::kHandlersOutrun:
         throw Error(
             Error::Kind::kOutOfMemory,
@@ -655,7 +655,7 @@ class Engine final : public DeviceEngine {
   Occupancy occupancy_{limits_of(device_)};
   Occupancy::GuestId progress_guest_ = 0;
   std::uint32_t plain_scratch_bytes_ = 0;  // of a group of the progress kernel without handlers
-  std::atomic<std::uint32_t> peers_{0};  // links but the one to itself; their PEs stand: [links]
+  std::atomic<std::uint32_t> peers_{0};    // links but the one to itself; their PEs stand: [links]
   DeviceMemory device_heap_;
   PinnedMemory pinned_heap_;
   QueueMemory host_queue_, progress_queue_;
@@ -714,7 +714,7 @@ class Engine final : public DeviceEngine {
   std::atomic<bool> starter_failed_{false};
   std::atomic<std::uint64_t> launches_{0};
   std::uint64_t launches_ended_ = 0;
-  std::atomic<bool> peers_wanted_{false};         // packages may wait at peers for a progress kernel
+  std::atomic<bool> peers_wanted_{false};  // packages may wait at peers for a progress kernel
   std::jthread starter_;
 
   std::atomic<std::uint64_t> sent_{0}, local_{0}, applied_{0}, direct_{0}, packages_{0}, bytes_{0},

@@ -96,11 +96,11 @@ ESKER_HD inline DeviceAtomic<std::uint64_t>& counter(std::uint64_t& word) {
 /// What a lane has to report. The first one wins.
 enum class Fault : std::uint32_t {
   kNone,
-  kBadPe,          // a lane's call names a PE that does not exist
-  kBadTarget,      // a lane's call names a target outside the heap
-  kMisaligned,     // or one that is not aligned as the call demands
-  kNoHandler,      // a lane's call names a default Handler
-  kBadArrival,     // a message that arrived has an address outside the heap
+  kBadPe,           // a lane's call names a PE that does not exist
+  kBadTarget,       // a lane's call names a target outside the heap
+  kMisaligned,      // or one that is not aligned as the call demands
+  kNoHandler,       // a lane's call names a default Handler
+  kBadArrival,      // a message that arrived has an address outside the heap
   kHandlersOutrun,  // handlers have sent more than fits
   kNotReserved      // a kernel of the program's own sends, for which nothing is reserved
 };
