@@ -41,7 +41,7 @@ enum class MemoryKind { kDevice, kPinned, kManaged };
 
 /// Contract. As esker::Device says. Streams and events are handles that the back end has made; null stands
 /// for
-///           none. What release_*() and destroy_*() meet they do not throw.
+///           none. release() and destroy_*() throw nothing.
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;

@@ -1,4 +1,4 @@
-// Errors: what is thrown, what aborts, and who says it.
+// Errors: what is thrown, what aborts, and whom it names.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Who fits on a GPU beside whom.
+// Which kernels fit on a GPU side by side.
 #include <esker/device/gpu/occupancy.hpp>
 
 #include <algorithm>

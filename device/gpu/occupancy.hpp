@@ -1,5 +1,5 @@
-// Who fits on a GPU beside whom: the one place that divides groups, registers and scratchpad. No vendor's
-// header, and no call of the device's runtime.
+// Which kernels fit on a GPU side by side: the one place that divides groups, registers and scratchpad. No
+// vendor's header, and no call of the device's runtime.
 #pragma once
 
 #include <atomic>

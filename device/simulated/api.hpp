@@ -66,7 +66,7 @@ ApiError IpcCloseMemHandle(void* at);
 
 // Streams.
 class Queue;
-using Stream = Queue*;  // null: one for all who name none
+using Stream = Queue*;  // null: one for all calls that name none
 inline constexpr unsigned StreamNonBlocking = 1;
 ApiError DeviceGetStreamPriorityRange(int* least, int* greatest);
 ApiError StreamCreateWithFlags(Stream* stream, unsigned flags);

@@ -1,4 +1,4 @@
-// A GPU of threads: which there are, who reaches whom, and what kernels fit.
+// A GPU of threads: its devices, which of them reach each other, and what kernels fit.
 #include <esker/device/simulated/api.hpp>
 #include <esker/device/simulated/lanes.hpp>
 #include <esker/device/simulated/parts.hpp>
