@@ -7,8 +7,8 @@
 #include <esker/device/scope.hpp>
 
 // Each back end gives in esker::detail: AtomicRef<T, Scope>, with load, store, fetch_add and
-// compare_exchange_strong; kRelaxed, kAcquire, kRelease and kAcqRel, which these take; kReleaseAfterFence, the
-// order of a store that fence_system() has made a release; and fence_system().
+// compare_exchange_strong; kRelaxed, kAcquire, kRelease and kAcqRel, which these take; kReleaseAfterFence,
+// the order of a store that fence_system() has made a release; and fence_system().
 #if defined(ESKER_ON_CUDA)
 #include <esker/device/cuda/atomic.hpp>
 #elif defined(ESKER_ON_HIP)

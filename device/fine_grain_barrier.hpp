@@ -38,11 +38,11 @@ ESKER_PASS_BEGIN
 /// for units that leave while others arrive. Here the three stand in one word, so an arrival, a join and
 /// a leave happen one after the other, and the one that makes arrived == members starts the next phase.
 ///
-/// Ordering. [meet] accesses before wait() happen before accesses after it, in every member: each
+/// Ordering. [phase] accesses before wait() happen before accesses after it, in every member: each
 /// arrival and leave is an acq_rel step of `word`, and a waiting unit's leader acquires the last of the
-/// phase, between two syncs of its crew.
+/// phase, between two syncs of the unit's active lanes.
 ///
-/// Progress. One lane of a crew waits; the others stand at its sync, so they go on together.
+/// Progress. One of a unit's active lanes waits; the others stand at its sync, so they go on together.
 template <std::uint32_t MaxLanes = 256>
 class FineGrainBarrier {
   using State = FineGrainState<MaxLanes>;
@@ -76,7 +76,7 @@ class FineGrainBarrier {
       step(0, 1);
       State& state = state_;
       lane_.await("fine-grain barrier",
-                  [&] { return phase_of(state.word.load_acquire()) != phase; });  // [meet]
+                  [&] { return phase_of(state.word.load_acquire()) != phase; });  // [phase]
     }
     active.sync();
   }
@@ -138,7 +138,7 @@ class FineGrainBarrier {
       const bool ends = here > 0 && here == all;
       const std::uint64_t phase = (seen / kPhase + (ends ? 1 : 0)) * kPhase;  // wraps with the word
       next = phase + (ends ? 0 : here * kArrived) + all * kMember;
-    } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [meet]
+    } while (!state_.word.compare_exchange_acq_rel(seen, next));  // [phase]
   }
 
   /// Hands in a word and waits for the others'.

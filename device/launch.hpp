@@ -12,7 +12,7 @@
 
 namespace esker::gpu {
 
-/// Where this lane of a kernel that somebody else launched stands, in one dimension.
+/// Where a lane stands, in one dimension, of a kernel that the library has not launched.
 ESKER_HD inline LaunchShape own_shape() {
 #if defined(ESKER_ON_GPU)
   return {std::uint64_t{gridDim.x} * blockDim.x, blockDim.x, 32};

@@ -137,8 +137,7 @@ template <class Function>
 inline constexpr std::uint64_t kOwnershipOf = [] {
   if constexpr (requires { Function::kOwnershipBytes; }) {
     constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes &&
-                                  (kBytes & (kBytes - 1)) == 0),
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes && (kBytes & (kBytes - 1)) == 0),
                   "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {

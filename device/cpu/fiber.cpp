@@ -96,7 +96,7 @@ void on_fault(int signal, siginfo_t* info, void* where) {
   if ((former_action.sa_flags & SA_SIGINFO) != 0) return former_action.sa_sigaction(signal, info, where);
   if (former_action.sa_handler != SIG_DFL && former_action.sa_handler != SIG_IGN)
     return former_action.sa_handler(signal);
-  std::signal(signal, SIG_DFL);  // the fault comes again and ends the process, as if nobody had looked
+  std::signal(signal, SIG_DFL);  // the fault comes again and ends the process, as without this handler
 }
 
 /// A handler needs a stack other than the one that is full.
@@ -105,7 +105,7 @@ class SignalStack {
   SignalStack() {
     stack_t present{};
     sigaltstack(nullptr, &present);
-    if ((present.ss_flags & SS_DISABLE) == 0) return;  // somebody else's serves as well
+    if ((present.ss_flags & SS_DISABLE) == 0) return;  // another one serves as well
     memory_ = std::make_unique<char[]>(kBytes);
     const stack_t mine{memory_.get(), 0, kBytes};
     sigaltstack(&mine, nullptr);

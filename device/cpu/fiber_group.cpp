@@ -22,7 +22,7 @@ void FiberGroup::run(const LaunchShape& shape, std::uint64_t group, LaneFunction
   function_ = function;
   body_ = body;
   const std::uint32_t lanes = shape.lanes_of(group);
-  meetings_.begin(shape, group, lanes);
+  rendezvous_.begin(shape, group, lanes);
   lanes_.assign(lanes, LaneState{});
   next_lane_ = running_ = idle_polls_ = 0;
   cancelled_ = false;
@@ -65,7 +65,7 @@ void FiberGroup::Worker::work(void* self) {
 void FiberGroup::run_lane(std::uint32_t lane) {
   ++running_;
   try {
-    GroupLane self(shape_, group_, lane, meetings_.lanes(), *this);
+    GroupLane self(shape_, group_, lane, rendezvous_.lanes(), *this);
     function_(body_, self);
   } catch (const LaneCancelled&) {
   } catch (...) {
@@ -73,7 +73,7 @@ void FiberGroup::run_lane(std::uint32_t lane) {
     fail(std::current_exception());
   }
   try {
-    if (meetings_.leave(lane)) release_others(lane);
+    if (rendezvous_.leave(lane)) release_others(lane);
   } catch (...) {
     fail(std::current_exception());
   }
@@ -84,17 +84,17 @@ void FiberGroup::run_lane(std::uint32_t lane) {
 void FiberGroup::release_others(std::uint32_t lane) {
   idle_polls_ = 0;
   if (cancelled_) return;  // fail() has set everyone free
-  for (const std::uint32_t other : meetings_.released()) {
+  for (const std::uint32_t other : rendezvous_.released()) {
     if (other != lane) ready_.push_back(other);
   }
 }
 
-Exchange FiberGroup::meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
-                          const Exchange& mine) {
+Exchange FiberGroup::exchange(std::uint32_t lane, std::uint32_t view, const Collective& what,
+                              const Exchange& mine) {
   if (cancelled_) throw LaneCancelled{};
   bool ended = false;
   try {
-    ended = meetings_.arrive(lane, meeting, what, mine);
+    ended = rendezvous_.arrive(lane, view, what, mine);
   } catch (...) {
     fail(std::current_exception());
     throw LaneCancelled{};
@@ -105,7 +105,7 @@ Exchange FiberGroup::meet(std::uint32_t lane, std::uint32_t meeting, const Colle
     wait(lane);
     if (cancelled_) throw LaneCancelled{};
   }
-  return meetings_.result(lane);
+  return rendezvous_.result(lane);
 }
 
 void FiberGroup::await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) {
@@ -113,10 +113,10 @@ void FiberGroup::await(std::uint32_t lane, const char* where, bool (*ready)(void
   if (cancelled_) throw LaneCancelled{};
   lanes_[lane].ready = ready;
   lanes_[lane].context = context;
-  meetings_.await(lane, where);
+  rendezvous_.await(lane, where);
   waiting_.push_back(lane);
   wait(lane);
-  meetings_.resume(lane);
+  rendezvous_.resume(lane);
   if (cancelled_) throw LaneCancelled{};
 }
 
@@ -140,7 +140,7 @@ void FiberGroup::poll() {
   ready_.insert(ready_.end(), waiting_.begin(), rest);
   waiting_.erase(waiting_.begin(), rest);
   if (ready_.empty()) {
-    fail(std::make_exception_ptr(std::logic_error(meetings_.misuse())));
+    fail(std::make_exception_ptr(std::logic_error(rendezvous_.misuse())));
   } else if (only_yields) {
     back_off();
   } else {
@@ -165,7 +165,7 @@ void FiberGroup::fail(std::exception_ptr error) {
   ready_.insert(ready_.end(), waiting_.begin(), waiting_.end());
   waiting_.clear();
   for (std::uint32_t lane = 0; lane < next_lane_; ++lane) {
-    if (meetings_.meets(lane)) ready_.push_back(lane);
+    if (rendezvous_.is_in_collective(lane)) ready_.push_back(lane);
   }
 }
 

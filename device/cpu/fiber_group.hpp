@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <esker/device/cpu/fiber.hpp>
-#include <esker/device/cpu/meetings.hpp>
+#include <esker/device/cpu/rendezvous.hpp>
 #include <exception>
 #include <memory>
 #include <vector>
@@ -18,19 +18,20 @@ namespace esker::cpu {
 /// worker, and the next lane gets another. So a kernel that never waits costs one fiber a group, and
 /// the workers and their stacks are kept for the next group.
 ///
-/// Progress. Lanes set free by a meeting run first, then lanes that have not begun, then those that
-/// await or yield. When only yielding lanes are left, the OS thread backs off. When nobody can go on
-/// and nobody waits for the outside, it is the kernel's mistake: std::logic_error says who waits where.
+/// Progress. Lanes that a collective has set free run first, then lanes that have not begun, then those that
+/// await or yield. When only yielding lanes are left, the OS thread backs off. When no lane can go
+/// on and none waits for the outside, it is the kernel's mistake: std::logic_error says which lane waits
+/// where.
 class FiberGroup final : public GroupEngine {
  public:
   using LaneFunction = void (*)(void* body, GroupLane& lane);
   void run(const LaunchShape& shape, std::uint64_t group, LaneFunction function, void* body);
 
-  Exchange meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
-                const Exchange& mine) override;
+  Exchange exchange(std::uint32_t lane, std::uint32_t view, const Collective& what,
+                    const Exchange& mine) override;
   void await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) override;
   void yield(std::uint32_t lane) override;
-  std::byte* scratch(const void* key, std::size_t bytes) override { return meetings_.scratch(key, bytes); }
+  std::byte* scratch(const void* key, std::size_t bytes) override { return rendezvous_.scratch(key, bytes); }
 
  private:
   struct Worker {
@@ -45,7 +46,7 @@ class FiberGroup final : public GroupEngine {
     void* context = nullptr;
   };
 
-  bool may_begin() const { return next_lane_ < meetings_.lanes() && !cancelled_; }
+  bool may_begin() const { return next_lane_ < rendezvous_.lanes() && !cancelled_; }
   void run_lane(std::uint32_t lane);
   void release_others(std::uint32_t lane);
   void wait(std::uint32_t lane) { lanes_[lane].worker->fiber.suspend(); }
@@ -58,7 +59,7 @@ class FiberGroup final : public GroupEngine {
   LaneFunction function_ = nullptr;
   void* body_ = nullptr;
 
-  Meetings meetings_;
+  Rendezvous rendezvous_;
   std::vector<LaneState> lanes_;
   std::deque<std::uint32_t> ready_;
   std::vector<std::uint32_t> waiting_;  // await or yield

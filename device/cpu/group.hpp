@@ -30,10 +30,10 @@ struct Collective {
 class GroupEngine {
  public:
   virtual ~GroupEngine() = default;
-  /// Hands in `mine`, waits for the live lanes of meeting `meeting` (0 the group, 1 + w wave w), returns
+  /// Hands in `mine`, waits for the live lanes of view `view` (0 the group, 1 + w wave w), and returns
   /// what the collective made of it.
-  virtual Exchange meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
-                        const Exchange& mine) = 0;
+  virtual Exchange exchange(std::uint32_t lane, std::uint32_t view, const Collective& what,
+                            const Exchange& mine) = 0;
   /// Waits until `ready(context)`, which only lanes of this group can make true.
   virtual void await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) = 0;
   virtual void yield(std::uint32_t lane) = 0;
@@ -72,39 +72,39 @@ inline constexpr Collective kPrefixSum{"prefix_sum", combine_prefix_sum<T>};
 template <LaneValue T, class Op>
 inline constexpr Collective kReduce{Op::kName, combine_reduce<T, Op>};
 
-/// A wave or the whole group. Its methods are for both sides since the host pass of a device compiler checks
-/// who a user's own kernel calls, and finds these.
-class MeetingView {
+/// A wave or the whole group. Its methods are for both sides: the host pass of a device compiler checks what
+/// a user's own kernel calls, and finds these.
+class CollectiveView {
  public:
-  MeetingView(GroupEngine& engine, std::uint32_t lane, std::uint32_t meeting, std::uint32_t first,
-              std::uint32_t size)
-      : engine_{&engine}, lane_{lane}, meeting_{meeting}, first_{first}, size_{size} {}
+  CollectiveView(GroupEngine& engine, std::uint32_t lane, std::uint32_t view, std::uint32_t first,
+                 std::uint32_t size)
+      : engine_{&engine}, lane_{lane}, view_{view}, first_{first}, size_{size} {}
 
   ESKER_HD std::uint32_t index() const { return lane_ - first_; }
   ESKER_HD std::uint32_t size() const { return size_; }
 
-  ESKER_HD Position position_among(bool flag) { return meet(kPositions, 0, flag).position; }
+  ESKER_HD Position position_among(bool flag) { return exchange(kPositions, 0, flag).position; }
   template <LaneValue T>
   ESKER_HD T prefix_sum(T value, bool active = true) {
-    return detail::from_word<T>(meet(kPrefixSum<T>, detail::to_word(value), active).value);
+    return detail::from_word<T>(exchange(kPrefixSum<T>, detail::to_word(value), active).value);
   }
   template <LaneValue T, detail::CheckedLaneOperation<T> Op>
   ESKER_HD T reduce(T value, Op, bool active = true) {
-    return detail::from_word<T>(meet(kReduce<T, Op>, detail::to_word(value), active).value);
+    return detail::from_word<T>(exchange(kReduce<T, Op>, detail::to_word(value), active).value);
   }
   template <LaneValue T>
   ESKER_HD T broadcast(T value, std::uint32_t from) {
-    return detail::from_word<T>(meet(kBroadcast, detail::to_word(value), true, from).value);
+    return detail::from_word<T>(exchange(kBroadcast, detail::to_word(value), true, from).value);
   }
-  ESKER_HD void sync() { meet(kSync, 0, true); }
+  ESKER_HD void sync() { exchange(kSync, 0, true); }
 
  private:
-  Exchange meet(const Collective& what, std::uint64_t value, bool active, std::uint32_t from = 0) {
-    return engine_->meet(lane_, meeting_, what, {value, from, active, true, {}});
+  Exchange exchange(const Collective& what, std::uint64_t value, bool active, std::uint32_t from = 0) {
+    return engine_->exchange(lane_, view_, what, {value, from, active, true, {}});
   }
 
   GroupEngine* engine_;
-  std::uint32_t lane_, meeting_, first_, size_;
+  std::uint32_t lane_, view_, first_, size_;
 };
 
 template <class T>
@@ -124,8 +124,8 @@ class GroupLane : public Lane {
   GroupLane(const GroupLane&) = delete;
   GroupLane& operator=(const GroupLane&) = delete;
 
-  ESKER_HD cpu::MeetingView group() const { return {*engine_, lane(), 0, 0, group_lanes()}; }
-  ESKER_HD cpu::MeetingView wave() const {
+  ESKER_HD cpu::CollectiveView group() const { return {*engine_, lane(), 0, 0, group_lanes()}; }
+  ESKER_HD cpu::CollectiveView wave() const {
     const std::uint32_t wave = lane() / wave_lanes_, first = wave * wave_lanes_;
     const std::uint32_t left = group_lanes() - first;
     return {*engine_, lane(), 1 + wave, first, left < wave_lanes_ ? left : wave_lanes_};
@@ -158,6 +158,6 @@ class GroupLane : public Lane {
   std::uint32_t wave_lanes_;
 };
 
-static_assert(LaneGroup<cpu::MeetingView> && LaneGroup<LoneLane>);
+static_assert(LaneGroup<cpu::CollectiveView> && LaneGroup<LoneLane>);
 
 }  // namespace esker

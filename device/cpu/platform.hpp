@@ -8,9 +8,7 @@
 namespace esker::detail {
 
 /// Gives way once.
-ESKER_HD inline void give_way() {
-  sched_yield();
-}
+ESKER_HD inline void give_way() { sched_yield(); }
 
 /// The lanes of the GPU that was built run on the host's cores.
 inline constexpr bool kLanesUseHostCores = false;

@@ -20,7 +20,7 @@ void ThreadGroup::run(const LaunchShape& shape, std::uint64_t group, LaneFunctio
   function_ = function;
   body_ = body;
   const std::uint32_t lanes = shape.lanes_of(group);
-  meetings_.begin(shape, group, lanes);
+  rendezvous_.begin(shape, group, lanes);
   lanes_ = std::vector<LaneState>(lanes);
   blocked_ = 0;
   changes_ = 1;
@@ -55,9 +55,9 @@ void ThreadGroup::run_lane(std::uint32_t lane) {
     if (!error_) throwing_ = lane;
     fail(error);
   }
-  if (lanes_[lane].awaits || meetings_.meets(lane)) --blocked_;  // it was cancelled there
+  if (lanes_[lane].awaits || rendezvous_.is_in_collective(lane)) --blocked_;  // it was cancelled there
   try {
-    if (meetings_.leave(lane)) release();
+    if (rendezvous_.leave(lane)) release();
   } catch (...) {
     fail(std::current_exception());
   }
@@ -67,21 +67,21 @@ void ThreadGroup::run_lane(std::uint32_t lane) {
 
 void ThreadGroup::release() {
   ++changes_;
-  for (const std::uint32_t lane : meetings_.released()) {
+  for (const std::uint32_t lane : rendezvous_.released()) {
     lanes_[lane].released = true;
     --blocked_;
     lanes_[lane].wake.notify_one();
   }
 }
 
-Exchange ThreadGroup::meet(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
-                           const Exchange& mine) {
+Exchange ThreadGroup::exchange(std::uint32_t lane, std::uint32_t view, const Collective& what,
+                               const Exchange& mine) {
   std::unique_lock lock(mutex_);
   if (cancelled_) throw LaneCancelled{};
   LaneState& state = lanes_[lane];
   state.released = false;
   try {
-    const bool ended = meetings_.arrive(lane, meeting, what, mine);
+    const bool ended = rendezvous_.arrive(lane, view, what, mine);
     ++blocked_;
     if (ended) release();
   } catch (...) {
@@ -92,13 +92,13 @@ Exchange ThreadGroup::meet(std::uint32_t lane, std::uint32_t meeting, const Coll
   report_if_stuck();
   state.wake.wait(lock, [&] { return state.released || cancelled_; });
   if (!state.released) throw LaneCancelled{};
-  return meetings_.result(lane);
+  return rendezvous_.result(lane);
 }
 
 void ThreadGroup::await(std::uint32_t lane, const char* where, bool (*ready)(void*), void* context) {
-  constexpr int kUnlockedLooks = 64;
+  constexpr int kUnlockedPolls = 64;
   constexpr std::chrono::microseconds kSleep{50};
-  for (int look = 0; look < kUnlockedLooks; ++look) {
+  for (int poll = 0; poll < kUnlockedPolls; ++poll) {
     if (ready(context)) return;
     std::this_thread::yield();
   }
@@ -107,10 +107,10 @@ void ThreadGroup::await(std::uint32_t lane, const char* where, bool (*ready)(voi
   ++blocked_;
   ++changes_;
   state.awaits = true;
-  meetings_.await(lane, where);
+  rendezvous_.await(lane, where);
   while (!cancelled_) {
-    // Whoever finds its predicate false while all are blocked finds it false for ever, unless another
-    // one goes on: changes_ would tell.
+    // A lane that finds its predicate false while all are blocked finds it false for ever, unless another
+    // lane goes on, which changes_ would tell.
     const std::uint64_t before = all_blocked() ? changes_ : 0;
     lock.unlock();
     const bool done = ready(context);
@@ -120,28 +120,28 @@ void ThreadGroup::await(std::uint32_t lane, const char* where, bool (*ready)(voi
       --blocked_;
       ++changes_;
       state.awaits = false;
-      meetings_.resume(lane);
+      rendezvous_.resume(lane);
       return;
     }
-    state.looked_at = before;
+    state.polled_at = before;
     report_if_stuck();
   }
   throw LaneCancelled{};
 }
 
 void ThreadGroup::report_if_stuck() {
-  if (cancelled_ || !all_blocked() || meetings_.live() == 0) return;
+  if (cancelled_ || !all_blocked() || rendezvous_.live() == 0) return;
   for (const LaneState& state : lanes_) {
-    if (state.awaits && state.looked_at != changes_) return;
+    if (state.awaits && state.polled_at != changes_) return;
   }
-  fail(std::make_exception_ptr(std::logic_error(meetings_.misuse())));
+  fail(std::make_exception_ptr(std::logic_error(rendezvous_.misuse())));
 }
 
 void ThreadGroup::yield(std::uint32_t) { std::this_thread::yield(); }
 
 std::byte* ThreadGroup::scratch(const void* key, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  return meetings_.scratch(key, bytes);
+  return rendezvous_.scratch(key, bytes);
 }
 
 void ThreadGroup::fail(std::exception_ptr error) {

@@ -8,9 +8,7 @@
 
 namespace esker::detail {
 
-ESKER_HD inline void give_way() {
-  __nanosleep(100);
-}
+ESKER_HD inline void give_way() { __nanosleep(100); }
 
 inline constexpr bool kLanesUseHostCores = false;
 inline constexpr bool kHostCallsDeviceCode = false;

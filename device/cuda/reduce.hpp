@@ -1,4 +1,4 @@
-// Updates of device memory whose result nobody wants, on CUDA: by name, since of atomicAdd() the compiler
+// Updates of device memory whose result is not used, on CUDA: by name, since of atomicAdd() the compiler
 // (13.0) does not see in larger functions that the result is unused, and then the memory sends it back. Of
 // the system's scope, since peers' GPUs may change the same word. Device pass only.
 #pragma once

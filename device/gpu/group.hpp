@@ -115,7 +115,7 @@ class Wave {
 struct WaveWords {
   struct Entry {
     std::uint64_t word;
-    std::uint32_t collective;  // who has exited leaves an old number here
+    std::uint32_t collective;  // a wave that has exited leaves an old number here
     std::uint32_t last;
   };
   Entry entries[2][kMaxWaves];

@@ -30,7 +30,8 @@ inline constexpr int kMostGroupLanes = [] {
   return 1024;
 }();
 template <class Body>
-__global__ void __launch_bounds__(kMostGroupLanes<Body>, kMostGroupLanes<Body> == 1024 ? 1 : static_cast<int>(kGroupsHeld))
+__global__ void __launch_bounds__(kMostGroupLanes<Body>,
+                                  kMostGroupLanes<Body> == 1024 ? 1 : static_cast<int>(kGroupsHeld))
     run_lanes([[maybe_unused]] const LaunchShape shape,
               [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
 #if !defined(ESKER_ON_CPU)
@@ -67,8 +68,8 @@ std::string launch_on_device(const LaunchShape& shape, void* stream, const Body&
          " lanes: " + ESKER_GPU(GetErrorString)(error);
 }
 
-/// A kernel's entry, which the device's runtime knows it by. Of a source that a device compiler compiles: each
-/// program, or shared library, that holds a copy of that runtime asks its own about its own kernels.
+/// A kernel's entry, which the device's runtime knows it by. Of a source that a device compiler compiles:
+/// each program, or shared library, that holds a copy of that runtime asks its own about its own kernels.
 class CompiledKernel final : public KernelFacts {
  public:
   template <class Kernel>

@@ -1,4 +1,4 @@
-// Who fits on a GPU beside whom.
+// Which kernels fit on a GPU side by side.
 #include <esker/device/gpu/occupancy.hpp>
 
 #include <algorithm>
@@ -33,9 +33,8 @@ LaunchPlan Occupancy::plan_resident(const KernelFacts& kernel, std::uint32_t gro
                                     std::uint32_t most_lent) {
   LaunchPlan plan;
   plan.lent_bytes = lend(kernel, group_lanes, most_lent);
-  const std::uint64_t held =
-      std::max<std::uint64_t>(1, std::uint64_t{limits_.processors} *
-                                     kernel.groups_a_processor(group_lanes, plan.lent_bytes));
+  const std::uint64_t held = std::max<std::uint64_t>(
+      1, std::uint64_t{limits_.processors} * kernel.groups_a_processor(group_lanes, plan.lent_bytes));
   const std::uint64_t part = std::max<std::uint64_t>(1, (held - held / kReservedPart) / sharers_);
   plan.groups = std::min(part, (lanes + group_lanes - 1) / group_lanes);
   // A guest's group finds at least what one of these would take.
@@ -43,8 +42,8 @@ LaunchPlan Occupancy::plan_resident(const KernelFacts& kernel, std::uint32_t gro
   return plan;
 }
 
-// A processor that holds k groups of the kernel, and G of guests, alone, has room for k (1 - 1 / G) and one: of
-// no resource does a group of either take more than its k-th, or G-th, part. Scratchpad keeps more out.
+// A processor that holds k groups of the kernel, and G of guests, alone, has room for k (1 - 1 / G) and one:
+// of no resource does a group of either take more than its k-th, or G-th, part. Scratchpad keeps more out.
 bool Occupancy::try_leave_place(const KernelFacts& kernel, const LaunchShape& shape,
                                 std::uint32_t& lent_bytes) const {
   std::uint32_t guest = 0, held = kGroupsHeld;

@@ -1,5 +1,5 @@
-// Who fits on a GPU beside whom: the one place that divides groups, registers and scratchpad. No vendor's
-// header, and no call of the device's runtime.
+// Which kernels fit on a GPU side by side: the one place that divides groups, registers and scratchpad. No
+// vendor's header, and no call of the device's runtime.
 #pragma once
 
 #include <atomic>
@@ -116,8 +116,8 @@ class Occupancy {
   const Limits limits_;
   std::uint32_t sharers_ = 1;
   bool guests_are_required_ = false;
-  std::vector<Guest> guests_;             // changes under mutex_
-  std::mutex mutex_;                      // also a turn's
+  std::vector<Guest> guests_;              // changes under mutex_
+  std::mutex mutex_;                       // also a turn's
   std::atomic<std::uint32_t> left_{kAll};  // the least that a launch leaves a group of a guest; under mutex_
 };
 

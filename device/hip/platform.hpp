@@ -8,9 +8,7 @@
 
 namespace esker::detail {
 
-ESKER_HD inline void give_way() {
-  __builtin_amdgcn_s_sleep(2);
-}
+ESKER_HD inline void give_way() { __builtin_amdgcn_s_sleep(2); }
 
 inline constexpr bool kLanesUseHostCores = false;
 inline constexpr bool kHostCallsDeviceCode = false;

@@ -1,4 +1,4 @@
-// Updates of device memory whose result nobody wants, on HIP. Device pass only.
+// Updates of device memory whose result is not used, on HIP. Device pass only.
 #pragma once
 
 namespace esker::gpu {

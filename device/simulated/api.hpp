@@ -66,7 +66,7 @@ ApiError IpcCloseMemHandle(void* at);
 
 // Streams.
 class Queue;
-using Stream = Queue*;  // null: one for all who name none
+using Stream = Queue*;  // null: one for all calls that name none
 inline constexpr unsigned StreamNonBlocking = 1;
 ApiError DeviceGetStreamPriorityRange(int* least, int* greatest);
 ApiError StreamCreateWithFlags(Stream* stream, unsigned flags);
@@ -78,6 +78,17 @@ ApiError Memcpy(void* to, const void* from, std::size_t bytes, MemcpyKind kind);
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind kind, Stream stream);
 ApiError Memset(void* at, int value, std::size_t bytes);
 ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream);
+
+// Events.
+class Mark;
+using Event = Mark*;
+ApiError EventCreate(Event* event);
+ApiError EventDestroy(Event event);
+ApiError EventRecord(Event event, Stream stream);
+ApiError EventQuery(Event event);
+ApiError EventSynchronize(Event event);
+ApiError EventElapsedTime(float* milliseconds, Event first, Event second);
+ApiError StreamWaitEvent(Stream stream, Event event, unsigned flags);
 
 // Kernels.
 struct FunctionAttributes {
@@ -108,6 +119,7 @@ void start(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::
 namespace esker::gpu {
 inline constexpr const char* kBackend = "simulated";
 using Stream = simulated::Stream;
+using Event = simulated::Event;
 using ApiError = simulated::ApiError;
 using MemoryHandle = simulated::MemoryHandle;
 using Properties = simulated::Properties;

@@ -1,5 +1,5 @@
-// Atomics in a simulated GPU's build, both passes: the CPU's, before which a lane may be interrupted. The names
-// that device/atomic.hpp asks for.
+// Atomics in a simulated GPU's build, both passes: the CPU's, before which a lane may be interrupted. The
+// names that device/atomic.hpp asks for.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 #include <esker/device/cpu/fiber.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/simulated/lanes.hpp>
+#include <esker/device/simulated/sanitizer.hpp>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -16,65 +17,13 @@
 #include <thread>
 #include <vector>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ESKER_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define ESKER_TSAN 1
-#endif
-#if defined(ESKER_TSAN)
-#include <sanitizer/tsan_interface.h>
-// Of ThreadSanitizer's runtime; no header declares them.
-extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);
-extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
-extern "C" void AnnotateIgnoreWritesBegin(const char* file, int line);
-extern "C" void AnnotateIgnoreWritesEnd(const char* file, int line);
-#endif
-
 namespace esker::simulated {
 
 thread_local Here here;
 
 namespace {
 
-/// What the simulation does itself, on the stacks of lanes, is no lane's: where lanes are threads to
-/// ThreadSanitizer, it does not look.
-class Unseen {
- public:
-#if defined(ESKER_TSAN)
-  Unseen() {
-    if (!strictness.lanes_are_threads) return;
-    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-  }
-  ~Unseen() {
-    if (!strictness.lanes_are_threads) return;
-    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-  }
-#else
-  Unseen() = default;
-  ~Unseen() {}
-#endif
-  Unseen(const Unseen&) = delete;
-  Unseen& operator=(const Unseen&) = delete;
-};
-
-/// What comes before give() happens before what comes after a later take().
-class Order {
- public:
-#if defined(ESKER_TSAN)
-  void give() { __tsan_release(this); }
-  void take() { __tsan_acquire(this); }
-#else
-  void give() {}
-  void take() {}
-#endif
-};
-
-/// What a lane does that does not run.
+/// What a lane waits for that does not run.
 enum class Wait : std::uint8_t { kNone, kBallot, kShuffle, kSyncWave, kSyncGroup, kConverge, kYield };
 constexpr const char* kNames[] = {"nothing",           "a ballot",   "a shuffle", "sync of its wave",
                                   "sync of its group", "converging", "yield"};
@@ -107,17 +56,17 @@ class Lanes {
 
   std::uint32_t ballot(std::uint32_t members, bool flag) {
     const Unseen unseen;
-    return static_cast<std::uint32_t>(meet(Wait::kBallot, members, flag ? 1 : 0, 0));
+    return static_cast<std::uint32_t>(exchange(Wait::kBallot, members, flag ? 1 : 0, 0));
   }
   std::uint64_t shuffle(std::uint32_t members, std::uint64_t word, std::uint32_t from) {
     const Unseen unseen;
-    return meet(Wait::kShuffle, members, word, from);
+    return exchange(Wait::kShuffle, members, word, from);
   }
   void sync_wave(std::uint32_t members) {
     syncs_.give();
     {
       const Unseen unseen;
-      (void)meet(Wait::kSyncWave, members, 0, 0);
+      (void)exchange(Wait::kSyncWave, members, 0, 0);
     }
     syncs_.take();
   }
@@ -179,7 +128,7 @@ class Lanes {
         idle_.pop_back();
         resume(next_++, worker);
       } else if (!let_converge()) {
-        if (yielding_.empty()) misuse("a simulated kernel stands still: " + who_waits());
+        if (yielding_.empty()) misuse("a simulated kernel stands still: " + waiting_lanes());
         ready_.swap(yielding_);
         back_off(++rounds);
       }
@@ -210,14 +159,14 @@ class Lanes {
     const void* place = nullptr;
   };
   /// Members that wait for each other.
-  struct Meeting {
+  struct Rendezvous {
     Wait wait;
     std::uint32_t members;
     std::uint32_t arrived;
   };
   struct Wave {
     std::uint32_t live = 0;
-    std::vector<Meeting> meetings;
+    std::vector<Rendezvous> rendezvous;
   };
 
   static std::uint32_t bit(std::uint32_t lane) { return 1u << lane % kWaveLanes; }
@@ -248,13 +197,13 @@ class Lanes {
     wave.live &= ~bit(lane);
     --running_;
     idle_.push_back(&worker);
-    for (std::size_t m = 0; m < wave.meetings.size();) {
-      if (!end_meeting(wave, m, ~0u, lane / kWaveLanes * kWaveLanes)) ++m;
+    for (std::size_t m = 0; m < wave.rendezvous.size();) {
+      if (!end_rendezvous(wave, m, ~0u, lane / kWaveLanes * kWaveLanes)) ++m;
     }
     (void)end_group_sync();
   }
 
-  std::uint64_t meet(Wait wait, std::uint32_t members, std::uint64_t word, std::uint32_t from) {
+  std::uint64_t exchange(Wait wait, std::uint32_t members, std::uint64_t word, std::uint32_t from) {
     const std::uint32_t self = here.lane.x, first = self / kWaveLanes * kWaveLanes;
     Lane& lane = lanes_[self];
     Wave& wave = waves_[self / kWaveLanes];
@@ -263,19 +212,20 @@ class Lanes {
     lane.word = word;
     lane.from = from;
     std::size_t m = 0;
-    while (m < wave.meetings.size() && (wave.meetings[m].wait != wait || wave.meetings[m].members != members))
+    while (m < wave.rendezvous.size() &&
+           (wave.rendezvous[m].wait != wait || wave.rendezvous[m].members != members))
       ++m;
-    if (m == wave.meetings.size()) wave.meetings.push_back({wait, members, 0});
-    wave.meetings[m].arrived |= bit(self);
-    if (!end_meeting(wave, m, self, first)) suspend(wait);
+    if (m == wave.rendezvous.size()) wave.rendezvous.push_back({wait, members, 0});
+    wave.rendezvous[m].arrived |= bit(self);
+    if (!end_rendezvous(wave, m, self, first)) suspend(wait);
     return lanes_[self].word;
   }
   /// If all have arrived that live. `self` goes on by itself.
-  bool end_meeting(Wave& wave, std::size_t index, std::uint32_t self, std::uint32_t first) {
-    const Meeting meeting = wave.meetings[index];
-    const std::uint32_t here_now = meeting.members & wave.live;
-    if (meeting.arrived != here_now) return false;
-    wave.meetings.erase(wave.meetings.begin() + static_cast<std::ptrdiff_t>(index));
+  bool end_rendezvous(Wave& wave, std::size_t index, std::uint32_t self, std::uint32_t first) {
+    const Rendezvous met = wave.rendezvous[index];
+    const std::uint32_t here_now = met.members & wave.live;
+    if (met.arrived != here_now) return false;
+    wave.rendezvous.erase(wave.rendezvous.begin() + static_cast<std::ptrdiff_t>(index));
     std::uint64_t words[kWaveLanes] = {};
     std::uint32_t flags = 0;
     for (std::uint32_t left = here_now; left != 0; left &= left - 1) {
@@ -285,8 +235,8 @@ class Lanes {
     }
     for (std::uint32_t left = here_now; left != 0; left &= left - 1) {
       const std::uint32_t lane = first + static_cast<std::uint32_t>(std::countr_zero(left));
-      if (meeting.wait == Wait::kBallot) lanes_[lane].word = flags;
-      if (meeting.wait == Wait::kShuffle) lanes_[lane].word = words[lanes_[lane].from % kWaveLanes];
+      if (met.wait == Wait::kBallot) lanes_[lane].word = flags;
+      if (met.wait == Wait::kShuffle) lanes_[lane].word = words[lanes_[lane].from % kWaveLanes];
       if (lane != self) ready_.push_back(lane);
     }
     return true;
@@ -302,13 +252,13 @@ class Lanes {
     }
     return true;
   }
-  /// Those of a wave at the same place become a crew; now and then two.
+  /// Lanes of a wave that converge at the same place go on together; now and then in two parts.
   bool let_converge() {
     if (converging_.empty()) return false;
     std::sort(converging_.begin(), converging_.end());
     for (std::size_t i = 0; i < converging_.size(); ++i) {
       const std::uint32_t lane = converging_[i];
-      if (lanes_[lane].wait != Wait::kConverge) continue;  // in a crew already
+      if (lanes_[lane].wait != Wait::kConverge) continue;  // it goes on already
       const bool splits = random() % 8 == 0;
       std::uint32_t active = 0;
       for (std::size_t j = i; j < converging_.size(); ++j) {
@@ -339,7 +289,7 @@ class Lanes {
     }
   }
   bool lives(std::uint32_t lane) const { return (waves_[lane / kWaveLanes].live & bit(lane)) != 0; }
-  std::string who_waits() const {
+  std::string waiting_lanes() const {
     std::string text;
     for (std::uint32_t first = 0, lane = 0; lane < next_; first = lane) {
       const Lane& l = lanes_[first];

@@ -19,7 +19,7 @@ extern thread_local Here here;
 
 /// For a test, before any kernel runs, under ThreadSanitizer: lanes are threads to it, though they take turns
 /// on one, and what they do to each other's plain words is a race unless they have met in sync_wave() or
-/// sync_group(), or scratch_fence() is between. Other meetings order nothing, as on a GPU.
+/// sync_group(), or scratch_fence() is between. Other collectives order nothing, as on a GPU.
 struct Strictness {
   bool lanes_are_threads = false;
   bool has_scratch_fence = true;  // false: a mutant
@@ -31,7 +31,7 @@ inline Strictness strictness;
 ///
 /// Contract. A lane may be interrupted wherever it calls one of the functions below. Lanes of a wave come
 /// together, as on a GPU that schedules lanes independently, where they name each other. One whose partners
-/// can never come ends the program with a report of who waits where.
+/// can never come ends the program with a report of which lane waits where.
 void run_group(std::uint32_t group, std::uint32_t groups, std::uint32_t lanes, std::uint32_t lent_bytes,
                void (*body)(const void*), const void* argument);
 

@@ -1,4 +1,4 @@
-// Updates of device memory whose result nobody wants, on a simulated GPU. Simulated pass only.
+// Updates of device memory whose result is not used, on a simulated GPU. Simulated pass only.
 #pragma once
 
 #include <atomic>

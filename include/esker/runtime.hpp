@@ -125,7 +125,7 @@ class ESKER_API Runtime {
     static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kOwnershipBytes,
                   "a handler owns its target: its kOwnershipBytes is no less than the target's size");
     return {detail::Dispatch<Pass>::template add_handler<Self, Target, Arguments>(*this, name,
-                                                                                 std::move(function))};
+                                                                                  std::move(function))};
   }
 
   /// Collective. Element by element over the PEs; every PE gets the result. Error{kContract} on every PE, and

@@ -1,7 +1,7 @@
-// Who of a group waits where.
+// Where each lane of a group waits.
 #include <algorithm>
 #include <cstring>
-#include <esker/device/cpu/meetings.hpp>
+#include <esker/device/cpu/rendezvous.hpp>
 #include <new>
 #include <stdexcept>
 
@@ -52,70 +52,70 @@ void combine_broadcast(Exchange* lanes, std::uint32_t count) {
   }
 }
 
-void Meetings::begin(const LaunchShape& shape, std::uint64_t group, std::uint32_t lanes) {
+void Rendezvous::begin(const LaunchShape& shape, std::uint64_t group, std::uint32_t lanes) {
   group_ = group;
   wave_lanes_ = shape.wave_lanes;
   lanes_.assign(lanes, LaneState{});
   exchanges_.assign(lanes, Exchange{});
-  meetings_.clear();
-  meetings_.push_back({0, lanes, lanes, 0});
+  views_.clear();
+  views_.push_back({0, lanes, lanes, 0});
   for (std::uint32_t first = 0; first < lanes; first += wave_lanes_) {
     const std::uint32_t size = std::min(wave_lanes_, lanes - first);
-    meetings_.push_back({first, size, size, 0});
+    views_.push_back({first, size, size, 0});
   }
   for (Scratch& s : scratch_) s.in_use = false;
 }
 
-bool Meetings::arrive(std::uint32_t lane, std::uint32_t meeting, const Collective& what,
-                      const Exchange& mine) {
+bool Rendezvous::arrive(std::uint32_t lane, std::uint32_t view, const Collective& what,
+                        const Exchange& mine) {
   LaneState& state = lanes_[lane];
   state.what = &what;
-  state.meeting = meeting;
+  state.view = view;
   exchanges_[lane] = mine;
-  Meeting& m = meetings_[meeting];
-  for (std::uint32_t l = m.first; m.arrived > 0 && l < m.first + m.size; ++l) {
+  View& v = views_[view];
+  for (std::uint32_t l = v.first; v.arrived > 0 && l < v.first + v.size; ++l) {
     const LaneState& other = lanes_[l];
-    if (l == lane || other.what == nullptr || other.meeting != meeting) continue;
-    if (other.what == &what) break;  // those who wait there agree already
+    if (l == lane || other.what == nullptr || other.view != view) continue;
+    if (other.what == &what) break;  // the lanes that wait there agree already
     const std::string text = misuse();
     state.what = nullptr;  // it has not arrived
     throw std::logic_error(text);
   }
-  if (++m.arrived < m.live) return false;
+  if (++v.arrived < v.live) return false;
   try {
-    end(m);
+    end(v);
   } catch (...) {
-    --m.arrived;
+    --v.arrived;
     state.what = nullptr;
     throw;
   }
   return true;
 }
 
-bool Meetings::leave(std::uint32_t lane) {
-  if (lanes_[lane].what != nullptr) --meetings_[lanes_[lane].meeting].arrived;  // cancelled while it waited
+bool Rendezvous::leave(std::uint32_t lane) {
+  if (lanes_[lane].what != nullptr) --views_[lanes_[lane].view].arrived;  // cancelled while it waited
   lanes_[lane] = LaneState{nullptr, nullptr, 0, true};
   exchanges_[lane] = Exchange{};
   released_.clear();
   bool ended = false;
   for (const std::uint32_t number : {1 + lane / wave_lanes_, 0u}) {
-    Meeting& m = meetings_[number];
-    --m.live;
-    // A lane waits in one meeting at a time, so at most one of the two can end.
-    if (m.arrived > 0 && m.arrived == m.live) {
-      end(m);
+    View& v = views_[number];
+    --v.live;
+    // A lane waits in one collective at a time, so at most one of the two can end.
+    if (v.arrived > 0 && v.arrived == v.live) {
+      end(v);
       ended = true;
     }
   }
   return ended;
 }
 
-void Meetings::end(Meeting& m) {
+void Rendezvous::end(View& v) {
   released_.clear();
-  const auto number = static_cast<std::uint32_t>(&m - meetings_.data());
+  const auto number = static_cast<std::uint32_t>(&v - views_.data());
   const Collective* what = nullptr;
-  for (std::uint32_t l = m.first; l < m.first + m.size; ++l) {
-    if (lanes_[l].what != nullptr && lanes_[l].meeting == number) {
+  for (std::uint32_t l = v.first; l < v.first + v.size; ++l) {
+    if (lanes_[l].what != nullptr && lanes_[l].view == number) {
       what = lanes_[l].what;
       released_.push_back(l);
     } else {
@@ -123,20 +123,20 @@ void Meetings::end(Meeting& m) {
       exchanges_[l].active = false;
     }
   }
-  what->combine(exchanges_.data() + m.first, m.size);
-  m.arrived = 0;
+  what->combine(exchanges_.data() + v.first, v.size);
+  v.arrived = 0;
   for (const std::uint32_t l : released_) lanes_[l].what = nullptr;
 }
 
-std::string Meetings::place(const LaneState& lane) const {
+std::string Rendezvous::place(const LaneState& lane) const {
   if (lane.gone) return "";
   if (lane.where != nullptr) return lane.where;
   if (lane.what == nullptr) return "no wait (it runs)";
-  const std::string view = lane.meeting == 0 ? "group." : "wave " + std::to_string(lane.meeting - 1) + ".";
+  const std::string view = lane.view == 0 ? "group." : "wave " + std::to_string(lane.view - 1) + ".";
   return view + lane.what->name;
 }
 
-std::string Meetings::misuse() const {
+std::string Rendezvous::misuse() const {
   std::string text = "esker: the " + std::to_string(live()) + " live lanes of group " +
                      std::to_string(group_) + " do not run the same collectives:";
   for (std::uint32_t l = 0; l < lanes();) {
@@ -154,11 +154,11 @@ std::string Meetings::misuse() const {
   return text;
 }
 
-void Meetings::FreeAligned::operator()(std::byte* memory) const {
+void Rendezvous::FreeAligned::operator()(std::byte* memory) const {
   ::operator delete (memory, std::align_val_t{kLineBytes});
 }
 
-std::byte* Meetings::scratch(const void* key, std::size_t bytes) {
+std::byte* Rendezvous::scratch(const void* key, std::size_t bytes) {
   auto found = std::find_if(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.key == key; });
   if (found == scratch_.end()) {
     auto* memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kLineBytes}));

@@ -1,0 +1,116 @@
+// One processor that runs kernels, a GPU or the host's cores: memory, streams, copies, launches. Nothing here
+// includes a vendor's header, unless a device compiler reads it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <esker/device/device_backend.hpp>
+#include <esker/device/device_memory.hpp>
+#include <esker/device/lane.hpp>
+#include <esker/device/stream.hpp>
+
+namespace esker {
+
+namespace gpu {
+class Occupancy;
+}  // namespace gpu
+
+namespace detail {
+/// How a kernel starts, in each compiler pass another way (device/device_launch.hpp).
+template <class Pass>
+struct DeviceLaunch;
+}  // namespace detail
+
+/// A processor that is open.
+///
+/// State    A handle: copies mean the same processor, which stays open while a handle, a stream, an event or
+///          an array of it lives.
+/// Contract Any thread may call. A call leaves the thread's current device, which CUDA and HIP have, as it
+///          was. On the CPU a stream's work is done when the call returns, in the order of the calls.
+/// Errors   Error{kDevice} or {kOutOfMemory}, naming the device, the call and its values. A kernel that
+///          failed shows at a later call.
+class Device {
+ public:
+  /// "auto": the first GPU of the back end that was built, else the CPU. "cpu". "cuda", "hip" or
+  /// "simulated": its first GPU; "cuda:1": another one.
+  ///
+  /// Errors. Error{kDevice}: says what was asked for, what this build and this machine have, what to do.
+  static Device open(const std::string& name = "auto");
+
+  const DeviceProperties& properties() const { return backend_->properties(); }
+  /// "cpu", or "cuda: NVIDIA H200, GPU 0 of 4".
+  std::string name() const { return properties().description; }
+  Backend backend() const { return properties().backend; }
+
+  /// `n` elements of the device's own memory, for kernels and copies. On the CPU it is host memory.
+  template <class T>
+  DeviceArray<T> memory(std::size_t n, const Allocation& what = {}) const {
+    return {backend_, n, what};
+  }
+  /// Host memory that never moves, which kernels reach at the same address, and the fastest to copy from.
+  template <class T>
+  PinnedArray<T> pinned(std::size_t n, const Allocation& what = {}) const {
+    return {backend_, n, what};
+  }
+  /// Memory that moves to the side that touches it.
+  template <class T>
+  ManagedArray<T> managed(std::size_t n, const Allocation& what = {}) const {
+    return {backend_, n, what};
+  }
+
+  Stream stream(StreamPriority priority = StreamPriority::kNormal) const { return {backend_, priority}; }
+  Event event() const { return Event(backend_); }
+
+  /// Waits for the copy, and for nothing else. Either side is host memory or this device's.
+  void copy(void* to, const void* from, std::size_t bytes) const { backend_->copy(to, from, bytes); }
+  /// `from` stays as it is, and `to` is not read, until the stream has come there.
+  void copy_async(void* to, const void* from, std::size_t bytes, const Stream& stream) const {
+    backend_->copy_async(to, from, bytes, stream.native());
+  }
+  /// Sets each byte.
+  void fill(void* at, std::uint8_t value, std::size_t bytes, const Stream& stream) const {
+    backend_->fill_async(at, value, bytes, stream.native());
+  }
+
+  /// Runs `kernel` once a lane: with a Lane, or with a GroupLane& if it works together with the other lanes
+  /// of its group. Returns once it is on the stream. Without a stream it runs to its end. `kernel` is copied.
+  ///
+  /// Errors. Error{kDevice}: the launch cannot be made, or this device is a GPU and the source was not
+  ///         compiled by its compiler. On the CPU what a lane throws is thrown here.
+  template <class Kernel, class Pass = detail::Pass>
+  void launch(const LaunchShape& shape, const Kernel& kernel, const Stream& stream) const {
+    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, stream.native());
+  }
+  template <class Kernel, class Pass = detail::Pass>
+  void launch(std::uint64_t lanes, const Kernel& kernel, const Stream& stream) const {
+    const LaunchShape shape{lanes};
+    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, stream.native());
+  }
+  template <class Kernel, class Pass = detail::Pass>
+  void launch(const LaunchShape& shape, const Kernel& kernel) const {
+    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, backend_->own_stream());
+    backend_->synchronize(backend_->own_stream());
+  }
+  template <class Kernel, class Pass = detail::Pass>
+  void launch(std::uint64_t lanes, const Kernel& kernel) const {
+    const LaunchShape shape{lanes};
+    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, backend_->own_stream());
+    backend_->synchronize(backend_->own_stream());
+  }
+
+  /// Divides a GPU between those that launch on it; null on the CPU. One a processor that is open.
+  gpu::Occupancy* occupancy() const { return backend_->occupancy(); }
+
+ private:
+  explicit Device(std::shared_ptr<detail::DeviceBackend> backend) : backend_{std::move(backend)} {}
+
+  std::shared_ptr<detail::DeviceBackend> backend_;
+};
+
+}  // namespace esker
+
+#include <esker/device/device_launch.hpp>  // the templates

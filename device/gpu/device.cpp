@@ -1,0 +1,219 @@
+// A GPU as a Device, over the runtime of whichever back end was built.
+#include <esker/device/device_backend.hpp>
+#include <esker/device/gpu/api.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string_view>
+
+namespace esker::detail {
+namespace {
+
+/// Makes a device the thread's current one, and gives it back the one that it had.
+class Current {
+ public:
+  explicit Current(int device) : device_{device} {
+    (void)ESKER_GPU(GetDevice)(&before_);
+    if (before_ != device_) gpu::require(ESKER_GPU(SetDevice)(device_), fmt::format("using GPU {}", device_));
+  }
+  ~Current() {
+    if (before_ != device_) (void)ESKER_GPU(SetDevice)(before_);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  int device_;
+  int before_ = 0;
+};
+
+constexpr Backend kBackend = std::string_view(gpu::kBackend) == "cuda"  ? Backend::kCuda
+                             : std::string_view(gpu::kBackend) == "hip" ? Backend::kHip
+                                                                        : Backend::kSimulated;
+
+gpu::Stream stream_of(void* handle) { return static_cast<gpu::Stream>(handle); }
+gpu::Event event_of(void* handle) { return static_cast<gpu::Event>(handle); }
+
+class GpuBackend final : public DeviceBackend {
+ public:
+  explicit GpuBackend(std::uint32_t index)
+      : device_{static_cast<int>(index)},
+        properties_{read_properties(index)},
+        occupancy_{gpu::limits_of(device_)},
+        own_{make_stream(StreamPriority::kNormal)},
+        copies_{make_stream(StreamPriority::kNormal)} {}
+  ~GpuBackend() override {
+    destroy_stream(own_);
+    destroy_stream(copies_);
+  }
+  GpuBackend(const GpuBackend&) = delete;
+  GpuBackend& operator=(const GpuBackend&) = delete;
+
+  const DeviceProperties& properties() const override { return properties_; }
+  gpu::Occupancy* occupancy() override { return &occupancy_; }
+
+  void* allocate(MemoryKind kind, std::size_t bytes, bool zeroed, const std::string& what) override {
+    if (bytes == 0) return nullptr;
+    const Current current(device_);
+    void* at = nullptr;
+    gpu::ApiError error{};
+    const char* where = "";
+    switch (kind) {
+      case MemoryKind::kDevice:
+        error = ESKER_GPU(Malloc)(&at, bytes);
+        where = "device";
+        break;
+      case MemoryKind::kPinned:
+        error = gpu::allocate_pinned(&at, bytes);
+        where = "pinned";
+        break;
+      case MemoryKind::kManaged:
+        error = ESKER_GPU(MallocManaged)(&at, bytes);
+        where = "managed";
+        break;
+    }
+    if (error != ESKER_GPU(Success)) {
+      std::size_t free = 0, total = 0;
+      (void)ESKER_GPU(MemGetInfo)(&free, &total);
+      gpu::require(error, fmt::format("{}: {} of {} bytes of {} memory; {} of {} MiB are free on the device",
+                                      name(), what, bytes, where, free >> 20, total >> 20));
+    }
+    if (!zeroed) return at;
+    try {
+      if (kind == MemoryKind::kPinned) {
+        std::memset(at, 0, bytes);
+      } else {
+        fill_async(at, 0, bytes, copies_);
+        synchronize(copies_);
+      }
+    } catch (...) {
+      release(kind, at);
+      throw;
+    }
+    return at;
+  }
+  void release(MemoryKind kind, void* at) noexcept override {
+    (void)(kind == MemoryKind::kPinned ? gpu::free_pinned(at) : ESKER_GPU(Free)(at));
+  }
+
+  void* make_stream(StreamPriority priority) override {
+    const Current current(device_);
+    int least = 0;
+    int greatest = 0;
+    gpu::require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
+    gpu::Stream stream{};
+    gpu::require(ESKER_GPU(StreamCreateWithPriority)(&stream, ESKER_GPU(StreamNonBlocking),
+                                                     priority == StreamPriority::kHigh ? greatest : least),
+                 fmt::format("{}: making a stream", name()));
+    return stream;
+  }
+  void destroy_stream(void* stream) noexcept override { (void)ESKER_GPU(StreamDestroy)(stream_of(stream)); }
+  void* own_stream() override { return own_; }
+  void synchronize(void* stream) override {
+    gpu::require(ESKER_GPU(StreamSynchronize)(stream_of(stream)),
+                 fmt::format("{}: waiting for a stream", name()));
+  }
+  bool is_idle(void* stream) override {
+    return is_ready(ESKER_GPU(StreamQuery)(stream_of(stream)), "asking for the state of a stream");
+  }
+  void wait_for(void* stream, void* event) override {
+    gpu::require(ESKER_GPU(StreamWaitEvent)(stream_of(stream), event_of(event), 0),
+                 fmt::format("{}: a stream waits for an event", name()));
+  }
+
+  void* make_event() override {
+    const Current current(device_);
+    gpu::Event event{};
+    gpu::require(ESKER_GPU(EventCreate)(&event), fmt::format("{}: making an event", name()));
+    return event;
+  }
+  void destroy_event(void* event) noexcept override { (void)ESKER_GPU(EventDestroy)(event_of(event)); }
+  void record(void* event, void* stream) override {
+    gpu::require(ESKER_GPU(EventRecord)(event_of(event), stream_of(stream)),
+                 fmt::format("{}: recording an event", name()));
+  }
+  bool is_done(void* event) override {
+    return is_ready(ESKER_GPU(EventQuery)(event_of(event)), "asking for the state of an event");
+  }
+  void synchronize_event(void* event) override {
+    gpu::require(ESKER_GPU(EventSynchronize)(event_of(event)),
+                 fmt::format("{}: waiting for an event", name()));
+  }
+  std::chrono::nanoseconds between(void* first, void* second) override {
+    float milliseconds = 0;
+    gpu::require(ESKER_GPU(EventElapsedTime)(&milliseconds, event_of(first), event_of(second)),
+                 fmt::format("{}: the time between two events", name()));
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6)};
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    copy_async(to, from, bytes, copies_);
+    synchronize(copies_);
+  }
+  void copy_async(void* to, const void* from, std::size_t bytes, void* stream) override {
+    if (bytes == 0) return;
+    gpu::require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), stream_of(stream)),
+                 fmt::format("{}: copying {} bytes", name(), bytes));
+  }
+  void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) override {
+    if (bytes == 0) return;
+    gpu::require(ESKER_GPU(MemsetAsync)(at, value, bytes, stream_of(stream)),
+                 fmt::format("{}: filling {} bytes", name(), bytes));
+  }
+
+  void run_groups(const LaunchShape&, const GroupFunction&) override {}
+  void start(const std::function<std::string()>& start) override {
+    const Current current(device_);
+    const std::string error = start();
+    if (!error.empty()) throw Error(Error::Kind::kDevice, fmt::format("{}: {}", name(), error));
+  }
+
+ private:
+  const std::string& name() const { return properties_.description; }
+  bool is_ready(gpu::ApiError error, const char* what) const {
+    if (error == ESKER_GPU(ErrorNotReady)) {
+      (void)ESKER_GPU(GetLastError)();
+      return false;
+    }
+    gpu::require(error, fmt::format("{}: {}", name(), what));
+    return true;
+  }
+  static DeviceProperties read_properties(std::uint32_t index) {
+    const Current current(static_cast<int>(index));
+    gpu::Properties read{};
+    gpu::require(ESKER_GPU(GetDeviceProperties)(&read, static_cast<int>(index)),
+                 fmt::format("reading the properties of GPU {}", index));
+    std::size_t free = 0;
+    std::size_t total = 0;
+    gpu::require(ESKER_GPU(MemGetInfo)(&free, &total), "asking for the device's memory");
+    const gpu::Occupancy::Limits limits = gpu::limits_of(static_cast<int>(index));
+    DeviceProperties properties;
+    properties.backend = kBackend;
+    properties.index = index;
+    properties.devices = gpu::device_count();
+    properties.model = read.name;
+    properties.description =
+        fmt::format("{}: {}, GPU {} of {}", gpu::kBackend, properties.model, index, properties.devices);
+    properties.processors = limits.processors;
+    properties.wave_lanes = static_cast<std::uint32_t>(read.warpSize);
+    properties.processor_scratch_bytes = limits.processor_scratch;
+    properties.group_scratch_bytes = limits.group_scratch;
+    properties.memory_bytes = total;
+    return properties;
+  }
+
+  const int device_;
+  const DeviceProperties properties_;
+  gpu::Occupancy occupancy_;
+  void* const own_;
+  void* const copies_;  // for calls that wait
+};
+
+}  // namespace
+
+std::uint32_t count_gpus() { return gpu::device_count(); }
+const char* gpu_backend() noexcept { return gpu::kBackend; }
+std::shared_ptr<DeviceBackend> open_gpu(std::uint32_t index) { return std::make_shared<GpuBackend>(index); }
+
+}  // namespace esker::detail

@@ -1,0 +1,217 @@
+// A GPU of threads: streams and events.
+#include <esker/device/simulated/api.hpp>
+#include <esker/device/simulated/lanes.hpp>
+#include <esker/device/simulated/parts.hpp>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace esker::simulated {
+
+/// A stream: threads that run its kernels' groups, kernel after kernel.
+class Queue {
+ public:
+  explicit Queue(int device) : device_{device} {
+    for (std::thread& processor : processors_) processor = std::thread([this] { work(); });
+    const std::lock_guard lock(all_mutex);
+    all.insert(this);
+  }
+  ~Queue() {
+    {
+      const std::lock_guard lock(all_mutex);
+      all.erase(this);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    news_.notify_all();
+    for (std::thread& processor : processors_) processor.join();
+  }
+  void add(std::uint32_t groups, std::function<void(std::uint32_t)> group) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back({groups, 0, 0, std::move(group)});
+      ++added_;
+    }
+    news_.notify_all();
+  }
+  bool is_empty() {
+    const std::lock_guard lock(mutex_);
+    return tasks_.empty();
+  }
+  /// For what has been added so far.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    news_.wait(lock, [&, last = added_] { return added_ - tasks_.size() >= last; });
+  }
+  static void wait_for_all(int device) {
+    const std::lock_guard lock(all_mutex);
+    for (Queue* const queue : all) {
+      if (queue->device_ == device) queue->wait();
+    }
+  }
+
+ private:
+  struct Task {
+    std::uint32_t groups, next, ended;
+    std::function<void(std::uint32_t)> group;
+  };
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      news_.wait(lock, [&] {
+        return (!tasks_.empty() && tasks_.front().next < tasks_.front().groups) ||
+               (stopping_ && tasks_.empty());
+      });
+      if (tasks_.empty()) return;
+      Task& task = tasks_.front();  // a deque's elements stay where they are
+      const std::uint32_t group = task.next++;
+      lock.unlock();
+      task.group(group);
+      lock.lock();
+      if (++task.ended == task.groups) {
+        tasks_.pop_front();
+        news_.notify_all();
+      }
+    }
+  }
+
+  static std::mutex all_mutex;
+  static std::set<Queue*> all;
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<Task> tasks_;
+  std::uint64_t added_ = 0;
+  bool stopping_ = false;
+  std::array<std::thread, kProcessors> processors_;
+};
+std::mutex Queue::all_mutex;
+std::set<Queue*> Queue::all;
+
+namespace {
+Queue& queue_of(Stream stream) {
+  static Queue unnamed(0);
+  return stream == nullptr ? unnamed : *stream;
+}
+}  // namespace
+
+/// A place in a stream, marked by a task of its own.
+class Mark {
+ public:
+  void expect() {
+    const std::lock_guard lock(mutex_);
+    ++recorded_;
+  }
+  void reach() {
+    const std::lock_guard lock(mutex_);
+    ++reached_;
+    at_ = std::chrono::steady_clock::now();
+    news_.notify_all();
+  }
+  bool is_reached() {
+    const std::lock_guard lock(mutex_);
+    return reached_ == recorded_;
+  }
+  /// What has been recorded so far.
+  std::uint64_t recorded() {
+    const std::lock_guard lock(mutex_);
+    return recorded_;
+  }
+  void wait(std::uint64_t until) {
+    std::unique_lock lock(mutex_);
+    news_.wait(lock, [&] { return reached_ >= until; });
+  }
+  std::chrono::steady_clock::time_point at() {
+    const std::lock_guard lock(mutex_);
+    return at_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::uint64_t recorded_ = 0, reached_ = 0;
+  std::chrono::steady_clock::time_point at_;
+};
+
+ApiError DeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return Success;
+}
+ApiError StreamCreateWithFlags(Stream* stream, unsigned) {
+  *stream = new Queue(current_device());
+  return Success;
+}
+ApiError StreamCreateWithPriority(Stream* stream, unsigned flags, int) {
+  return StreamCreateWithFlags(stream, flags);
+}
+ApiError StreamDestroy(Stream stream) {
+  delete stream;
+  return Success;
+}
+ApiError StreamQuery(Stream stream) { return queue_of(stream).is_empty() ? Success : ErrorNotReady; }
+ApiError StreamSynchronize(Stream stream) {
+  queue_of(stream).wait();
+  return Success;
+}
+ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
+  queue_of(stream).add(1, [=](std::uint32_t) { copy(to, from, bytes); });
+  return Success;
+}
+ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream) {
+  queue_of(stream).add(1, [=](std::uint32_t) { fill(at, value, bytes); });
+  return Success;
+}
+
+ApiError EventCreate(Event* event) {
+  *event = new Mark;
+  return Success;
+}
+ApiError EventDestroy(Event event) {
+  event->wait(event->recorded());
+  delete event;
+  return Success;
+}
+ApiError EventRecord(Event event, Stream stream) {
+  event->expect();
+  queue_of(stream).add(1, [event](std::uint32_t) { event->reach(); });
+  return Success;
+}
+ApiError EventQuery(Event event) { return event->is_reached() ? Success : ErrorNotReady; }
+ApiError EventSynchronize(Event event) {
+  event->wait(event->recorded());
+  return Success;
+}
+ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
+  if (!first->is_reached() || !second->is_reached()) return ErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(second->at() - first->at()).count();
+  return Success;
+}
+ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
+  queue_of(stream).add(1, [event, until = event->recorded()](std::uint32_t) { event->wait(until); });
+  return Success;
+}
+
+ApiError DeviceSynchronize() {
+  Queue::wait_for_all(current_device());
+  return Success;
+}
+
+void launch(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
+            std::function<void()> lane) {
+  queue_of(stream).add(groups, [=, lane = std::move(lane)](std::uint32_t group) {
+    run_group(
+        group, groups, group_lanes, scratch_bytes,
+        [](const void* self) { (*static_cast<const std::function<void()>*>(self))(); }, &lane);
+  });
+}
+
+}  // namespace esker::simulated
