@@ -108,7 +108,7 @@ bool Aggregators::step(One& one) {
   bool drained = false;
   for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
     if (!one.holds_package) {
-      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes look themselves
+      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes check that themselves
       if (!queue_.try_peek(one.ticket)) {
         drained = true;
         break;
@@ -130,21 +130,21 @@ bool Aggregators::step(One& one) {
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;
     if (taken < package.count) break;
-    if (!settings_.aggregate) one.buffers.close_all();
+    if (!settings_.aggregate) one.buffers.close();
     queue_.release(one.ticket);
     one.holds_package = false;
     packages_.fetch_add(1, std::memory_order_relaxed);
   }
   if (drained && one.flushed.load(std::memory_order_relaxed) < epoch) {
     moved |= !one.buffers.empty();
-    one.buffers.close_all();
+    one.buffers.close();
     // Packages stand in the queue that were published behind one that is not: they are the flush's too.
     if (was_occupied() == 0) {
       one.flushed.store(epoch, std::memory_order_release);  // [flush]
       moved = true;
     }
   } else if (drained && !moved && !one.buffers.empty()) {
-    // The process's clock is a system call: look twice a time-out, not at every idle step.
+    // The process's clock is a system call: read it twice a time-out, not at every idle step.
     const std::chrono::nanoseconds now = read_clock(CLOCK_MONOTONIC);
     if (now - one.looked_for_stale_at >= settings_.timeout / 2) {
       one.looked_for_stale_at = now;

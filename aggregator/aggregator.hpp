@@ -27,7 +27,7 @@ struct AggregatorSettings {
   Tracer* tracer = nullptr;
 };
 
-/// The aggregators of one PE: threads, each with its own node buffers, and whoever waits and helps.
+/// The aggregators of one PE: threads, each with its own node buffers, and threads that help while they wait.
 ///
 /// Contract. Every package published before request_flush() returned epoch E has been repacked, and its
 ///           buffers are submitted, once flushed(E) holds.

@@ -17,7 +17,7 @@ NodeBuffers::NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& 
       open_(n_pes) {}
 
 NodeBuffers::~NodeBuffers() {
-  for (Open& open : open_) {
+  for (Package& open : open_) {
     if (open.buffer != nullptr && open.buffer->home == nullptr) delete open.buffer;
   }
 }
@@ -33,8 +33,8 @@ template <bool kHasValues>
 std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint32_t first) {
   const std::uint64_t* const words = package.rows;
   const auto append_values = [&](std::uint64_t* at, std::uint64_t pe, std::uint32_t i) {
-    const auto room = static_cast<std::size_t>(cursor_[pe].end - open_[pe].first);
-    for (std::uint32_t r = 1; r < words_; ++r) at[r * room] = words[std::size_t{r} * package.stride + i];
+    const std::size_t columns = open_[pe].columns;
+    for (std::uint32_t r = 1; r < words_; ++r) at[r * columns] = words[std::size_t{r} * package.stride + i];
   };
   Cursor* const cursors = cursor_.data();
   std::uint32_t i = first;
@@ -61,7 +61,7 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
     }
     if (i == package.count) break;
     const auto pe = static_cast<std::uint32_t>(words[i] >> kOffsetBits);
-    if (cursors[pe].next == cursors[pe].end && !make_room(pe)) return i;
+    if (cursors[pe].next == cursors[pe].end && !open_run(pe)) return i;
     std::uint64_t* const at = cursors[pe].next++;
     *at = words[i] & kOffsetMask;
     if constexpr (kHasValues) append_values(at, pe, i);
@@ -73,18 +73,18 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
 /// Tags the buffer that the package's first message is about to go into.
 void NodeBuffers::follow(const PackageView& package) {
   const auto pe = static_cast<std::uint32_t>(package.rows[0] >> kOffsetBits);
-  // No room in the whole pool: append() finds that too, and the package comes again.
-  if (cursor_[pe].next == cursor_[pe].end && !make_room(pe)) return;
+  // No space in the whole pool: append() finds that too, and the package comes again.
+  if (cursor_[pe].next == cursor_[pe].end && !open_run(pe)) return;
   BufferJourney& journey = open_[pe].buffer->journey;
   if (journey.life.published_ns == 0) journey.life = *package.life;
 }
 
-bool NodeBuffers::make_room(std::uint32_t pe) {
-  Open& open = open_[pe];
+bool NodeBuffers::open_run(std::uint32_t pe) {
+  Package& open = open_[pe];
   finish_run(pe);
   const std::uint32_t message_bytes = 8 * words_;
-  if (open.buffer != nullptr && open.buffer->capacity - open.at < sizeof(wire::RunHeader) + message_bytes) {
-    close(pe, "full");
+  if (open.buffer != nullptr && open.buffer->capacity - open.used < sizeof(wire::RunHeader) + message_bytes) {
+    close_buffer(pe, "full");
   }
   if (open.buffer == nullptr) {
     open.buffer = pool_.try_acquire();
@@ -93,7 +93,7 @@ bool NodeBuffers::make_room(std::uint32_t pe) {
       open.buffer = new Buffer(pool_.buffer_bytes(), nullptr);
       grown_bytes_ += pool_.buffer_bytes();
     }
-    open.at = sizeof(wire::FrameHeader);
+    open.used = sizeof(wire::FrameHeader);
     open.messages = 0;
     open.runs = 0;
     open.opened = Clock::now();
@@ -101,27 +101,30 @@ bool NodeBuffers::make_room(std::uint32_t pe) {
     open.seen_next = nullptr;
     ++open_buffers_;
   }
-  const std::uint32_t room =
-      (open.buffer->capacity - open.at - static_cast<std::uint32_t>(sizeof(wire::RunHeader))) / message_bytes;
-  open.first = reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.at + sizeof(wire::RunHeader));
-  cursor_[pe] = {open.first, open.first + room};
+  open.command = command_;
+  open.width = static_cast<std::uint16_t>(words_);
+  open.bin = static_cast<std::uint16_t>(pe);
+  open.columns = (open.buffer->capacity - open.used - static_cast<std::uint32_t>(sizeof(wire::RunHeader))) /
+                 message_bytes;
+  open.first =
+      reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.used + sizeof(wire::RunHeader));
+  cursor_[pe] = {open.first, open.first + open.columns};
   return true;
 }
 
 void NodeBuffers::finish_run(std::uint32_t pe) {
-  Open& open = open_[pe];
+  Package& open = open_[pe];
   if (open.first == nullptr) return;
   const auto count = static_cast<std::size_t>(cursor_[pe].next - open.first);
-  const auto room = static_cast<std::size_t>(cursor_[pe].end - open.first);
   if (count > 0) {
-    if (count < room) {
-      for (std::uint32_t r = 1; r < words_; ++r) {
-        std::memmove(open.first + r * count, open.first + r * room, count * sizeof(std::uint64_t));
+    if (count < open.columns) {
+      for (std::uint32_t r = 1; r < open.width; ++r) {
+        std::memmove(open.first + r * count, open.first + open.at(r, 0), count * sizeof(std::uint64_t));
       }
     }
-    const wire::RunHeader header{command_, words_, static_cast<std::uint32_t>(count), 0};
-    std::memcpy(open.buffer->bytes.get() + open.at, &header, sizeof header);
-    open.at += static_cast<std::uint32_t>(sizeof header + count * words_ * sizeof(std::uint64_t));
+    const wire::RunHeader header{open.command, open.width, static_cast<std::uint32_t>(count), 0};
+    std::memcpy(open.buffer->bytes.get() + open.used, &header, sizeof header);
+    open.used += static_cast<std::uint32_t>(sizeof header + count * open.width * sizeof(std::uint64_t));
     open.messages += static_cast<std::uint32_t>(count);
     ++open.runs;
   }
@@ -129,17 +132,17 @@ void NodeBuffers::finish_run(std::uint32_t pe) {
   cursor_[pe] = {};
 }
 
-void NodeBuffers::close(std::uint32_t pe, const char* why) {
-  Open& open = open_[pe];
+void NodeBuffers::close_buffer(std::uint32_t pe, const char* why) {
+  Package& open = open_[pe];
   TraceSpan span(tracer_, TraceWhat::kClose, why);
   finish_run(pe);
   wire::FrameHeader header = wire::make_header(wire::Kind::kMessages, source_, pe);
-  header.bytes = open.at;
+  header.bytes = open.used;
   header.messages = open.messages;
   header.runs = open.runs;
   Buffer* const buffer = open.buffer;
   std::memcpy(buffer->bytes.get(), &header, sizeof header);
-  buffer->used = open.at;
+  buffer->used = open.used;
   buffer->messages = open.messages;
   buffer->destination = pe;
   buffer->journey.opened_ns = std::chrono::nanoseconds(open.opened.time_since_epoch()).count();
@@ -167,19 +170,19 @@ bool NodeBuffers::close_stale(IdleClock idle, std::chrono::nanoseconds timeout,
   seen_on_process_time_ = idle.is_process_time;
   const auto now = Clock::now();
   for (std::uint32_t pe = 0; pe < open_.size(); ++pe) {
-    Open& open = open_[pe];
+    Package& open = open_[pe];
     if (open.buffer == nullptr) continue;
     // A run that was finished by a change of command has no cursor: the buffer's end tells it apart.
     const std::uint64_t* const next =
         open.first != nullptr ? cursor_[pe].next
-                              : reinterpret_cast<const std::uint64_t*>(open.buffer->bytes.get() + open.at);
+                              : reinterpret_cast<const std::uint64_t*>(open.buffer->bytes.get() + open.used);
     if (next != open.seen_next || other_clock) {
       open.seen_next = next;
       open.seen_at = idle.now;
     }
     const bool timed_out = idle.now - open.seen_at >= timeout;
     if (timed_out || now - open.opened >= max_age) {
-      close(pe, timed_out ? "time-out" : "age");
+      close_buffer(pe, timed_out ? "time-out" : "age");
       closed = true;
     }
   }

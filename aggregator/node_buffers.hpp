@@ -10,6 +10,7 @@
 #include <esker/aggregator/trace.hpp>
 #include <esker/aggregator/wire.hpp>
 #include <esker/device/error.hpp>
+#include <esker/device/packing.hpp>
 
 namespace esker {
 
@@ -49,15 +50,29 @@ struct PackageView {
   const PackageLife* life = nullptr;  // while tracing, of a package that is followed
 };
 
-/// Repacks messages into one buffer a destination PE (stage 2 of the thesis's Figure A-1).
+/// Repacks messages into one buffer a destination PE (stage 2 of the thesis's Figure A-1): a packer of
+/// packages (device/packing.hpp), whose bins are the PEs and whose open packages are runs.
 ///
 /// Contract. One thread at a time. Every message appended is in a buffer that is submitted once it is
-///           full, its command changes with too little room left, or a close_...() call takes it.
-/// Layout.   A run opens with room for all that still fits, values behind the last address that could
+///           full, its command changes with too little space left, or a close...() call takes it.
+/// Layout.   A run opens with space for all that still fits, values behind the last address that could
 ///           come; closing it early slides the value arrays down. Full buffers, the usual case, never move.
 class NodeBuffers {
  public:
   using Clock = std::chrono::steady_clock;
+
+  /// A destination's open buffer and, as the open package, its last run.
+  struct Package : OpenPackage {
+    Package() : OpenPackage{} {}
+    Buffer* buffer = nullptr;
+    std::uint64_t* first = nullptr;  // first address of the open run; null: none
+    std::uint32_t used = 0;          // bytes in finished runs, the header included
+    std::uint32_t messages = 0;      // in finished runs
+    std::uint32_t runs = 0;
+    Clock::time_point opened;
+    const std::uint64_t* seen_next = nullptr;  // close_stale()'s memory
+    std::chrono::nanoseconds seen_at{};
+  };
 
   NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool, OnExhausted on_exhausted,
               BufferSink& sink, Tracer* tracer = nullptr);
@@ -70,7 +85,7 @@ class NodeBuffers {
   std::uint32_t append(const PackageView& package, std::uint32_t first);
 
   /// Closes every buffer that holds a message.
-  void close_all() {
+  void close() {
     (void)close_where([](std::uint32_t) { return true; });
   }
   /// Of these, those for PEs for which `may(pe)`. True if one was closed.
@@ -78,7 +93,7 @@ class NodeBuffers {
   bool close_where(May may) {
     const std::uint32_t before = open_buffers_;
     for (std::uint32_t pe = 0; open_buffers_ > 0 && pe < open_.size(); ++pe) {
-      if (open_[pe].buffer != nullptr && may(pe)) close(pe, "flush");
+      if (open_[pe].buffer != nullptr && may(pe)) close_buffer(pe, "flush");
     }
     return open_buffers_ < before;
   }
@@ -98,25 +113,15 @@ class NodeBuffers {
   // The run that a destination is filling. Hot: two words a message are read and one is written.
   struct Cursor {
     std::uint64_t* next = nowhere_;  // the next message's address
-    std::uint64_t* end = nowhere_;   // == next: no room
-  };
-  struct Open {
-    Buffer* buffer = nullptr;
-    std::uint64_t* first = nullptr;  // first address of the open run; null: none
-    std::uint32_t at = 0;            // bytes in finished runs, the header included
-    std::uint32_t messages = 0;      // in finished runs
-    std::uint32_t runs = 0;
-    Clock::time_point opened;
-    const std::uint64_t* seen_next = nullptr;  // close_stale()'s memory
-    std::chrono::nanoseconds seen_at{};
+    std::uint64_t* end = nowhere_;   // == next: no space
   };
 
   template <bool kHasValues>
   std::uint32_t append_messages(const PackageView& package, std::uint32_t first);
-  /// False: the pool has pushed back.
-  bool make_room(std::uint32_t pe);
+  /// Makes space for one message or more. False: the pool has pushed back.
+  bool open_run(std::uint32_t pe);
   void finish_run(std::uint32_t pe);
-  void close(std::uint32_t pe, const char* why);
+  void close_buffer(std::uint32_t pe, const char* why);
   void follow(const PackageView& package);
   void switch_command(std::uint32_t command, std::uint32_t words);
 
@@ -126,12 +131,14 @@ class NodeBuffers {
   BufferSink& sink_;
   Tracer* const tracer_;
   std::vector<Cursor> cursor_;
-  std::vector<Open> open_;
+  std::vector<Package> open_;
   std::uint32_t command_ = 0;
   std::uint32_t words_ = 0;
   std::uint32_t open_buffers_ = 0;
   std::uint64_t grown_bytes_ = 0;
   bool seen_on_process_time_ = false;  // the clock of every seen_at
 };
+
+static_assert(Packer<NodeBuffers, const PackageView&, std::uint32_t>);
 
 }  // namespace esker

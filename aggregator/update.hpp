@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <esker/aggregator/command.hpp>
+#include <esker/aggregator/operations.hpp>
 
 namespace esker {
 
@@ -38,49 +39,6 @@ T updated(T old, T value) {
   } else {
     static_assert(O == Operation::kXor);
     return old ^ value;
-  }
-}
-
-namespace detail {
-template <Operation O, class F>
-auto with_integer(Operand operand, F f) {
-  switch (operand) {
-    case Operand::kInt32:
-      return f.template operator()<O, std::int32_t>();
-    case Operand::kUint32:
-      return f.template operator()<O, std::uint32_t>();
-    case Operand::kInt64:
-      return f.template operator()<O, std::int64_t>();
-    default:
-      return f.template operator()<O, std::uint64_t>();
-  }
-}
-template <Operation O, class F>
-auto with_number(Operand operand, F f) {
-  if (operand == Operand::kFloat) return f.template operator()<O, float>();
-  if (operand == Operand::kDouble) return f.template operator()<O, double>();
-  return with_integer<O>(operand, f);
-}
-}  // namespace detail
-
-/// f.operator()<O, T>() for the command's operation, kInc to kXor, and its operand's type.
-template <class F>
-auto with_update(Command command, F f) {
-  switch (command.operation) {
-    case Operation::kInc:
-      return detail::with_integer<Operation::kInc>(command.operand, f);
-    case Operation::kMin:
-      return detail::with_number<Operation::kMin>(command.operand, f);
-    case Operation::kMax:
-      return detail::with_number<Operation::kMax>(command.operand, f);
-    case Operation::kAnd:
-      return detail::with_integer<Operation::kAnd>(command.operand, f);
-    case Operation::kOr:
-      return detail::with_integer<Operation::kOr>(command.operand, f);
-    case Operation::kXor:
-      return detail::with_integer<Operation::kXor>(command.operand, f);
-    default:
-      return detail::with_number<Operation::kAdd>(command.operand, f);
   }
 }
 

@@ -21,7 +21,7 @@ enum class Kind : std::uint16_t {
   kQuietReply,          // value: sequence number up to which everything has been applied
   kFailure,             // value: Error::Kind; text: why the sender has failed
   kHangReport,          // value: messages that the sender has sent to the receiver
-  kDrainRequest,        // lanes of the sender wait for room in the receiver's inbox
+  kDrainRequest,        // lanes of the sender wait for space in the receiver's inbox
   kDirectQuietRequest,  // value: messages through the inbox up to which the sender wants to know
   kDirectQuietReply,    // value: messages through the inbox that have been applied
   kStatusRequest,       // the sender has seen nothing move for long, and asks what the receiver does

@@ -19,6 +19,8 @@ struct FineGrainState {
   std::uint32_t tags[2][MaxLanes];  // 2 * (phase + 1) + active
 };
 
+ESKER_PASS_BEGIN
+
 /// The members of a fine-grain barrier as a LaneGroup: a collective in divergent code without
 /// predication (Table 5-1c).
 ///
@@ -160,5 +162,7 @@ class FineGrainBarrier {
   State& state_;
   std::uint32_t read_phase_ = 0;
 };
+
+ESKER_PASS_END
 
 }  // namespace esker

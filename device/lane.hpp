@@ -4,12 +4,6 @@
 #include <cstdint>
 #include <esker/device/platform.hpp>
 
-#if defined(ESKER_DEVICE_SIMULATED)
-#include <esker/device/simulated/lanes.hpp>
-#elif defined(ESKER_ON_CPU)
-#include <sched.h>
-#endif
-
 namespace esker {
 
 /// How many lanes a kernel has and how they are cut into groups and waves.
@@ -55,17 +49,7 @@ class Lane {
   ESKER_HD constexpr std::uint32_t group_lanes() const { return group_lanes_; }
 
   /// Gives way once, while the lane waits for something outside its group. The caller escalates.
-  ESKER_HD static void yield() {
-#if defined(ESKER_ON_CUDA)
-    __nanosleep(100);
-#elif defined(ESKER_ON_HIP)
-    __builtin_amdgcn_s_sleep(2);
-#elif defined(ESKER_DEVICE_SIMULATED)
-    simulated::yield();
-#else
-    sched_yield();
-#endif
-  }
+  ESKER_HD static void yield() { detail::give_way(); }
 
  private:
   std::uint64_t global_id_;

@@ -144,6 +144,16 @@ class LoneLane {
     return value;
   }
   ESKER_HD void sync() const {}
+  // Not part of LaneGroup, as gpu::Wave has them:
+  template <LaneValue T>
+  ESKER_HD T of_leader(T value) const {
+    return value;
+  }
+  template <LaneValue T>
+  ESKER_HD T of_first(bool, T value) const {
+    return value;
+  }
+  ESKER_HD bool any(bool flag) const { return flag; }
 };
 
 namespace detail {

@@ -3,7 +3,7 @@
 // A CUDA or HIP source is compiled twice, once for the host and once for the device. Exactly one of
 // ESKER_ON_CPU, ESKER_ON_CUDA, ESKER_ON_HIP and ESKER_ON_SIMULATED is defined in each pass, so the host pass
 // of a device build holds the CPU back end, and one kernel source runs on both. For a simulated GPU there is
-// but one pass, which is the device's.
+// but one pass, which is the device's; sources of the same program that hold no kernels are the host's.
 #pragma once
 
 #if defined(__HIPCC__)
@@ -25,9 +25,6 @@
 #endif
 
 // A source that a device compiler compiles may launch kernels on the GPU.
-#if defined(ESKER_ON_SIMULATED)
-#include <esker/device/simulated/language.hpp>
-#endif
 #if defined(__CUDACC__) || defined(__HIPCC__) || defined(ESKER_ON_SIMULATED)
 #define ESKER_DEVICE_COMPILER 1
 #define ESKER_HD __host__ __device__
@@ -44,6 +41,28 @@
 #define ESKER_NOINLINE __attribute__((noinline))
 #endif
 
+// Around the types and functions whose definition depends on the pass. A program with a simulated GPU links
+// sources of both passes, which must not define one name in two ways, so there the device's have a namespace
+// of their own. CUDA and HIP want the same names in both passes: the name of a kernel contains them.
+#if defined(ESKER_ON_SIMULATED)
+#define ESKER_PASS_BEGIN inline namespace simulated_pass {
+#define ESKER_PASS_END }
+#else
+#define ESKER_PASS_BEGIN
+#define ESKER_PASS_END
+#endif
+
+// The back end of this pass says how a lane gives way, and a few facts about itself.
+#if defined(ESKER_ON_CUDA)
+#include <esker/device/cuda/platform.hpp>
+#elif defined(ESKER_ON_HIP)
+#include <esker/device/hip/platform.hpp>
+#elif defined(ESKER_ON_SIMULATED) || defined(ESKER_DEVICE_SIMULATED)
+#include <esker/device/simulated/platform.hpp>
+#else
+#include <esker/device/cpu/platform.hpp>
+#endif
+
 // What users of the library link to: a shared library hides the rest.
 #define ESKER_API __attribute__((visibility("default")))
 
@@ -52,5 +71,12 @@ namespace esker {
 /// Size of the unit in which a cache, a bus or a peer link moves memory: words that different sides
 /// write stand at least this far apart.
 inline constexpr unsigned kLineBytes = 128;
+
+namespace detail {
+ESKER_PASS_BEGIN
+/// Stands for the pass in the name of a template's instance whose definition depends on it.
+struct Pass {};
+ESKER_PASS_END
+}  // namespace detail
 
 }  // namespace esker

@@ -56,6 +56,8 @@ int main(int argc, char** argv) {
 #if defined(__CUDACC__) || defined(__HIPCC__)
   is_own = rt.runs_on_device();  // not with --device cpu, nor where there is no GPU
   if (is_own) {
+    // Before the first launch: what a group of the kernel takes.
+    rt.reserve_for(count_steps_kernel, kGroupLanes);
     // quiet() and barrier_all() wait for kernels on this stream. A program that uses another stream waits
     // for it before it calls them.
     count_steps_kernel<<<kGroups, kGroupLanes, 0, static_cast<Stream>(rt.stream())>>>(rt.device_context(),

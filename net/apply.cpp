@@ -7,7 +7,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
+#include <esker/aggregator/operations.hpp>
 #include <esker/aggregator/update.hpp>
 #include <esker/device/error.hpp>
 
@@ -105,16 +108,6 @@ std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice,
   return applied;
 }
 
-template <Operation O, class T>
-std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
-  // By value: stores to the heap could change what a reference leads to, for all the compiler knows.
-  const std::uint64_t* const values = O == Operation::kInc ? nullptr : run.row(1);
-  return for_each_address<sizeof(T)>(run, heap, slice,
-                                     [base = heap.base, address = run.address, values](std::uint32_t i) {
-                                       update<O, T>(base + address[i], O == Operation::kInc ? 1 : values[i]);
-                                     });
-}
-
 std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
   return for_each_address<16>(run, heap, slice, [&](std::uint32_t i) {
     store<std::uint64_t>(heap.base + run.address[i], run.row(1)[i]);
@@ -122,30 +115,29 @@ std::uint32_t put_16(const wire::Run& run, HeapView heap, Slice slice) {
   });
 }
 
-std::uint32_t apply_put(const wire::Run& run, HeapView heap, Slice slice) {
-  switch (run.command.operand) {
-    case Operand::kBytes1:
-      return apply_all<Operation::kPut, std::uint8_t>(run, heap, slice);
-    case Operand::kBytes2:
-      return apply_all<Operation::kPut, std::uint16_t>(run, heap, slice);
-    case Operand::kBytes4:
-      return apply_all<Operation::kPut, std::uint32_t>(run, heap, slice);
-    case Operand::kBytes16:
-      return put_16(run, heap, slice);
-    default:
-      return apply_all<Operation::kPut, std::uint64_t>(run, heap, slice);
+template <Operation O, class T>
+std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
+  if constexpr (std::is_same_v<T, Bytes16>) {
+    return put_16(run, heap, slice);
+  } else {
+    // By value: stores to the heap could change what a reference leads to, for all the compiler knows.
+    const std::uint64_t* const values = O == Operation::kInc ? nullptr : run.row(1);
+    return for_each_address<sizeof(T)>(
+        run, heap, slice, [base = heap.base, address = run.address, values](std::uint32_t i) {
+          update<O, T>(base + address[i], O == Operation::kInc ? 1 : values[i]);
+        });
   }
 }
 
 }  // namespace
 
-void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HandlerContext& context) {
-  context.set_source(header.source);
+void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call) {
+  call.source = header.source;
   wire::RunReader reader(frame);
   wire::Run run;
   try {
     while (reader.next(run)) {
-      const std::uint32_t applied = apply_run(run, context);
+      const std::uint32_t applied = apply_run(run, call);
       applied_.fetch_add(applied, std::memory_order_release);
     }
   } catch (const Error& error) {
@@ -154,27 +146,22 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Han
   }
 }
 
-std::uint32_t Applier::apply_run(const wire::Run& run, HandlerContext& context) {
-  const HeapView heap = detail::SenderAccess::heap(context);
+std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
+  const HeapView heap = call.heap;
   const Slice slice{slice_, slices_};
-  switch (run.command.operation) {
-    case Operation::kPut:
-      return apply_put(run, heap, slice);
-    case Operation::kActiveMessage:
-      return call_handler(run, context);
-    default:  // find_defect() lets no operation through that there is not
-      return with_update(run.command,
-                         [&]<Operation O, class T>() { return apply_all<O, T>(run, heap, slice); });
-  }
+  // find_defect() lets no operation through that there is not.
+  if (run.command.operation == Operation::kActiveMessage) return call_handler(run, call);
+  return with_operation(run.command,
+                        [&]<Operation O, class T>() { return apply_all<O, T>(run, heap, slice); });
 }
 
-std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& context) {
+std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
   const HandlerTable::Entry& handler = *handlers_.find(run.command.handler);
-  const HeapView heap = detail::SenderAccess::heap(context);
+  const HeapView heap = call.heap;
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
   running_.store(&handler, std::memory_order_relaxed);
-  context.set_handler(run.command.handler);
+  call.handler = run.command.handler;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const std::uint64_t offset = run.address[i];
     if (i + kPrefetchAhead < run.count) {
@@ -192,17 +179,17 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HandlerContext& contex
     }
     for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
     try {
-      handler.call(context, heap.base + offset, arguments);
+      handler.call(call, heap.base + offset, arguments);
     } catch (const std::exception& error) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}", handler.name,
-                              context.pe(), context.source(), error.what()));
+                              call.pe, call.source, error.what()));
     } catch (...) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: not a std::exception",
-                              handler.name, context.pe(), context.source()));
+                              handler.name, call.pe, call.source));
     }
-    if (const std::uint64_t sent = context.take_sent(); sent > 0)
+    if (const std::uint64_t sent = std::exchange(call.sent, 0); sent > 0)
       sent_.fetch_add(sent, std::memory_order_release);
     ++applied;
   }

@@ -9,14 +9,10 @@
 
 namespace esker {
 
-/// Unit of ownership on the heap: everything in one ownership block is applied by one thread, one message at
-/// a time. A handler owns the ownership block of its target.
-inline constexpr std::uint64_t kOwnershipBytes = HandlerContext::kOwnershipBytes;
-
 /// Applies messages whose ownership block belongs to slice `slice` of `slices`.
 ///
 /// Contract. One thread. Frames have passed wire::find_defect().
-/// Ordering. Words are read and written by relaxed atomics, since lanes may look at them meanwhile;
+/// Ordering. Words are read and written by relaxed atomics, since lanes may read them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
@@ -26,8 +22,8 @@ class Applier {
   Applier(const HandlerTable& handlers, std::uint32_t slice, std::uint32_t slices)
       : handlers_{handlers}, slice_{slice}, slices_{slices} {}
 
-  /// `context` sends for handlers; its heap is the heap of this moment.
-  void apply(const wire::FrameHeader& header, const std::byte* frame, HandlerContext& context);
+  /// `call` is what handlers get; its heap is the heap of this moment.
+  void apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call);
 
   std::uint64_t applied() const { return applied_.load(std::memory_order_acquire); }
   /// The handler that runs just now, for reports; null: none.
@@ -35,8 +31,8 @@ class Applier {
   std::uint64_t sent_by_handlers() const { return sent_.load(std::memory_order_acquire); }
 
  private:
-  std::uint32_t apply_run(const wire::Run& run, HandlerContext& context);
-  std::uint32_t call_handler(const wire::Run& run, HandlerContext& context);
+  std::uint32_t apply_run(const wire::Run& run, HostCall& call);
+  std::uint32_t call_handler(const wire::Run& run, HostCall& call);
 
   const HandlerTable& handlers_;
   const std::uint32_t slice_;

@@ -29,8 +29,8 @@ void ApplyWorker::apply(const wire::FrameHeader& header, const std::byte* frame,
   }
   // Beforehand: what a handler has sent counts as open from the moment that its effects can be seen.
   was_open_.store(1, std::memory_order_seq_cst);
-  HandlerContext context(heap, settings_.pe, settings_.n_pes, outbox_);
-  applier_.apply(header, frame, context);
+  HostCall call{heap, settings_.pe, settings_.n_pes, &outbox_};
+  applier_.apply(header, frame, call);
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 
@@ -56,9 +56,12 @@ ApplyPool::ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, con
   for (std::uint32_t i = 0; i < helpers; ++i) threads_.emplace_back([this, i] { run(*all_[i], i); });
 }
 
-ApplyPool::~ApplyPool() {
+ApplyPool::~ApplyPool() { stop(); }
+
+void ApplyPool::stop() {
   stopping_.store(true, std::memory_order_release);
   for (const auto& helper : all_) helper->bell.ring();
+  threads_.clear();  // joins
 }
 
 bool ApplyPool::try_submit(ApplyJob& job) {

@@ -12,18 +12,11 @@
 #include <esker/aggregator/node_buffers.hpp>
 #include <esker/net/apply.hpp>
 #include <esker/net/failure.hpp>
+#include <esker/net/frame_applier.hpp>
 #include <esker/queue/spsc_queue.hpp>
 #include <esker/queue/waiting.hpp>
 
 namespace esker {
-
-/// A frame that helpers apply. Done when every helper has been through it.
-struct ApplyJob {
-  wire::FrameHeader header;
-  const std::byte* frame;
-  std::uint64_t heap_bytes;
-  std::atomic<std::uint32_t> left;  // helpers that have not finished; [job] release / acquire
-};
 
 struct ApplierSettings {
   std::uint32_t pe;
@@ -69,21 +62,24 @@ class ApplyWorker {
 
 /// Helper threads, none or more.
 ///
-/// Contract. submit() by the network's owner, in order; a job stays valid until its `left` is 0.
-/// Errors.   What a helper throws goes to `on_error`; it then passes over every later job.
-class ApplyPool {
+/// Contract. The network's owner submits, in order. A helper that has thrown counts later jobs as done.
+/// Errors.   What a helper throws goes to `on_error`.
+class ApplyPool final : public FrameApplier {
  public:
   using OnError = std::function<void(const Error&)>;
 
   ApplyPool(std::uint32_t helpers, const ApplierSettings& settings, const HandlerTable& handlers,
             std::byte* heap_base, BufferSink& sink, OnError on_error);
-  ~ApplyPool();
+  ~ApplyPool() override;
   ApplyPool(const ApplyPool&) = delete;
   ApplyPool& operator=(const ApplyPool&) = delete;
 
+  /// Ends the threads. Afterwards nothing is submitted.
+  void stop();
+
   std::uint32_t helpers() const { return static_cast<std::uint32_t>(all_.size()); }
   /// False: a helper's queue is full, and no helper has got the job.
-  bool try_submit(ApplyJob& job);
+  bool try_submit(ApplyJob& job) override;
   /// While set, helpers close their outboxes after every job.
   void set_flushing(bool flushing);
   /// Helpers close, once, what their outboxes hold now.

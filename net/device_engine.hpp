@@ -1,5 +1,5 @@
-// A PE's GPU as the runtime and the network's owner see it. The implementation is net/gpu/engine.cpp; a build
-// without a device has none.
+// A PE's GPU as the runtime and the network's owner see it. net/gpu/engine/ implements it; a build without a
+// device has no implementation.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/handler_table.hpp>
 #include <esker/queue/package_queue.hpp>
@@ -37,7 +38,7 @@ struct InboxOffer {
   std::array<std::uint64_t, kWords> words{};
 };
 
-/// Counters of what does not pass the host, at the end of the last pass.
+/// Counters of the messages that do not pass the host, at the end of the last progress kernel.
 struct DeviceTraffic {
   std::uint64_t sent = 0;      // by lanes and handlers, past the host queue
   std::uint64_t local = 0;     // of them, to this PE
@@ -48,15 +49,16 @@ struct DeviceTraffic {
   std::uint64_t by_handlers = 0;
 };
 
-/// State    open -> linked -> running -> closed -> let go.
+/// State    open -> linked -> running -> closed -> retracted.
 /// Contract The constructing thread makes the calls of the first part, the network's owner those of the
-///          second. Kernels are on stream(), or were waited for by whoever launched them.
+///          second, any thread those of the third. Kernels are on stream(), or whoever launched them has
+///          waited for them.
 /// Errors   Error{kDevice} or {kOutOfMemory} from any call, naming the kernel where one failed.
 class DeviceEngine {
  public:
   virtual ~DeviceEngine() = default;
 
-  // The user's thread.
+  // The user's thread, which has constructed it.
 
   virtual std::string name() const = 0;  // "cuda: NVIDIA H200, GPU 0 of 4"
   virtual std::byte* heap_base() const = 0;
@@ -68,27 +70,27 @@ class DeviceEngine {
   virtual void set_heap_end(std::uint64_t bytes) = 0;
 
   virtual PackageQueue host_queue() const = 0;
-  /// What handlers send to PEs that this GPU does not reach: for the network's owner, who never waits.
+  /// Messages of handlers for PEs that this GPU does not reach. The network's owner empties it, and never
+  /// waits.
   virtual PackageQueue progress_queue() const = 0;
   virtual const gpu::PeState* pe_state() const = 0;
 
   virtual InboxOffer offer() = 0;
-  /// `offers[pe]` of all PEs. With `use_peers` opens the memory of those that this GPU reaches. Returns a bit
-  /// for each of them, by its number among the PEs of its host.
+  /// `offers[pe]` are those of all PEs. With `use_peers` it opens the memory of the PEs that this GPU
+  /// reaches. Returns a bit for each of them, by its number among the PEs of its host.
   virtual std::uint64_t open_peers(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
-  /// `opened[pe]`: what open_peers() has returned there. PEs that have opened each other's memory become
-  /// links; the rest are reached through the network. Returns how many links there are.
+  /// `opened[pe]` is the result of open_peers() there. PEs that have opened each other's memory become links;
+  /// the rest are reached through the network. Returns how many links there are.
   virtual std::uint32_t link(const std::vector<std::uint64_t>& opened) = 0;
-  /// After link(): which PE is none, and why; of several the first.
+  /// After link(): which PE is no link, and why; of several the first.
   virtual std::string why_not_linked() const = 0;
-  /// After the last barrier, where nothing is under way between PEs: closes what open_peers() has opened.
+  /// After the last barrier, when nothing is under way between PEs: closes the memory that open_peers() has
+  /// opened.
   virtual void close_peers() = 0;
-  /// All PEs have come out of close_peers(), so that what this one has offered may be freed. Where a job
-  /// fails before that it stays allocated to the end of the process: peers' kernels, which nobody can wait
-  /// for, may still write into it, and a GPU calls that undefined once it is freed.
-  virtual void let_memory_go() = 0;
-  /// After link(): PEs whose kernels run on this GPU at a time, this one included.
-  virtual std::uint32_t sharers() const = 0;
+  /// All PEs have returned from close_peers(), so the memory that this one has offered may be freed. If the
+  /// job fails before that, it stays allocated to the end of the process: peers' kernels, for which this PE
+  /// cannot wait, may still write into it, which is undefined on a GPU once it is freed.
+  virtual void retract_offer() = 0;
   /// The handler with this index is known to lanes from now on.
   virtual void add_handler(std::uint32_t index, const HandlerTable::Entry& entry) = 0;
   /// Packages that a group of lanes keeps open, one for each way out: the links, the host, and where there
@@ -96,48 +98,53 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
-  /// Kernels from now on leave a group of a progress kernel so many bytes of scratchpad, or what all do: 0.
-  /// Where they leave less than those before, before the first of them is launched.
-  virtual void leave_place(std::uint32_t scratch_bytes) = 0;
-  /// A kernel follows on stream() / has been started, with what went wrong or "".
+  /// Plans launches and progress kernels.
+  virtual gpu::Occupancy& occupancy() = 0;
+  /// Before and after a kernel is started on stream(). `error` is "" or what went wrong.
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;
-  /// After the network's owner and the aggregators have ended: lanes that wait for them drop what they send.
-  /// Waits until nothing runs; false: something still does after `patience`, if that is not 0.
+  /// After the network's owner and the aggregators have ended: lanes that wait for them drop their messages.
+  /// Waits until nothing runs; false: something still runs after `patience`, if that is not 0.
   virtual bool abandon(std::chrono::seconds patience) = 0;
 
   // The network's owner.
 
-  /// A progress kernel or a frame is: its end is worth looking for often.
+  /// A progress kernel runs, or a frame is on the device: step() soon finds the end of it.
   virtual bool is_under_way() const = 0;
   /// Whether a kernel is still running on stream(). Throws if one has failed.
   virtual bool was_running() = 0;
-  /// Takes a frame to the device, where it is applied: job.left becomes 0 at a later step(). False: not now.
+  /// Sends a frame to the device, which applies it: job.left becomes 0 at a later step(). False: not now.
   virtual bool try_submit(ApplyJob& job) = 0;
-  /// Looks for what has ended, and starts a progress kernel if there is reason to, or `wanted`. With
-  /// `handlers`, messages for handlers may be about. True if something moved.
+  /// Takes the results of what has ended, and starts a progress kernel if `wanted`, or if frames or the last
+  /// progress kernel call for one. With `handlers`, messages for handlers may be about. True if something
+  /// moved. Throws, or ends the job, where a lane has reported a fault.
   virtual bool step(bool wanted, bool handlers) = 0;
-  /// Passes will soon be wanted: whoever starts them is awake by then.
+  /// Progress kernels will soon be wanted: the thread that starts them stays awake.
   virtual void expect_progress() = 0;
-  /// Lanes of this PE have sent active messages since settle().
+  /// Lanes of this PE have sent active messages since complete_round().
   virtual bool has_called_handlers() const = 0;
-  /// No kernel runs, and all that any PE has sent is applied.
-  virtual void settle() = 0;
-  /// Passes started so far.
+  /// A barrier has found that no kernel runs and every message of every PE is applied.
+  virtual void complete_round() = 0;
+  /// Progress kernels started so far.
   virtual std::uint64_t progress_started() const = 0;
-  /// A progress kernel that began after `progress kernels` progress kernels had been started has ended, and
-  /// no frame is left: what had arrived by then is applied, and traffic() says so. With handlers (step()),
-  /// also: it has found nothing, for any of them, so all that handlers had sent has left.
-  virtual bool settled_since(std::uint64_t progress) const = 0;
+  /// A progress kernel that began after `progress` progress kernels had been started has ended, and no frame
+  /// is left: every message that had arrived when it began is applied, and traffic() counts it. With handlers
+  /// (step()) also: it has found nothing for any of them, so every message that handlers had sent has left.
+  virtual bool has_completed_since(std::uint64_t progress) const = 0;
   virtual std::uint32_t links() const = 0;
   virtual std::uint32_t pe_of_link(std::uint32_t link) const = 0;
-  /// Messages to and from the link's PE that did not pass the host, by the last pass.
+  /// Messages to and from the link's PE that did not pass the host, by the last progress kernel.
   virtual std::uint64_t sent_to(std::uint32_t link) const = 0;
   virtual std::uint64_t applied_from(std::uint32_t link) const = 0;
-  /// Lanes wait for others to make room, or kernels have ended and left something; asked once, forgotten.
-  virtual bool take_starving() = 0;
+  /// Whether progress kernels are wanted here and at the links' PEs, since the last call: lanes wait for
+  /// space, or kernels have ended and may have left messages in mailboxes.
+  virtual bool take_drain_request() = 0;
+
+  // Any thread.
+
+  /// As the network's owner last published it.
   virtual DeviceTraffic traffic() const = 0;
-  /// For the hang report, on any thread: as the owner last said, without a call to the device.
+  /// For the hang report: likewise, without a call to the device.
   virtual std::string was_doing() const = 0;
 };
 

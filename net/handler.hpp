@@ -24,86 +24,110 @@ struct HeapView {
   std::uint64_t bytes = 0;
 };
 
+/// A handler's call on the host: what the applier knows of it, and where the messages go that it sends. The
+/// same type in each pass, so that the host hands it to handlers of any.
+struct HostCall {
+  HeapView heap;
+  std::uint32_t pe;
+  std::uint32_t n_pes;
+  NodeBuffers* outbox;
+  std::uint32_t source = 0;   // the PE whose message it is
+  std::uint16_t handler = 0;  // the one that runs
+  std::uint64_t sent = 0;     // messages that handlers have sent; the applier takes them
+
+  void post(Command command, std::uint32_t width, const std::uint64_t* words) {
+    ++sent;
+    append_message(*outbox, command, width, words);
+  }
+};
+
+/// Everything in one ownership block of the heap is handled one message at a time.
+inline constexpr std::uint64_t kOwnershipBytes = 4096;
+
+ESKER_PASS_BEGIN
+
 /// What a handler gets first. It sends like a lane does: shmem_put(context, ...) and the rest.
 ///
 /// Contract. Valid during the call. Sending never blocks and never fails for want of space: what the
 ///           network has not yet taken waits in memory (docs/reference/progress.md).
 class HandlerContext {
  public:
-  /// Everything in one ownership block of the heap is handled one message at a time.
-  static constexpr std::uint64_t kOwnershipBytes = 4096;
+  static constexpr std::uint64_t kOwnershipBytes = esker::kOwnershipBytes;
 
+#if defined(ESKER_ON_GPU)
   ESKER_HD std::uint32_t pe() const { return pe_; }
   ESKER_HD std::uint32_t n_pes() const { return n_pes_; }
   /// The PE whose message is being handled.
   ESKER_HD std::uint32_t source() const { return source_; }
 
   // For Runtime::register_handler() and the applier.
-  ESKER_HD std::uint16_t handler() const { return handler_; }
-#if defined(ESKER_ON_GPU)
   ESKER_HD HandlerContext(const gpu::PeState& pe_state, std::uint32_t source, std::uint16_t handler);
-  /// For the applier: what this lane's handlers have sent counts from now on.
+  /// Where the host calls device code.
+  explicit HandlerContext(HostCall& call)
+      : heap_{call.heap},
+        pe_{call.pe},
+        n_pes_{call.n_pes},
+        source_{call.source},
+        handler_{call.handler},
+        host_{&call} {}
+  ESKER_HD std::uint16_t handler() const { return handler_; }
+  /// What this lane's handlers have sent counts from now on.
   ESKER_HD void count();
-#else
-  HandlerContext(HeapView heap, std::uint32_t pe, std::uint32_t n_pes, NodeBuffers& outbox)
-      : heap_{heap}, pe_{pe}, n_pes_{n_pes}, host_{&outbox, 0} {}
-  void set_source(std::uint32_t source) { source_ = source; }
-  void set_handler(std::uint16_t handler) { handler_ = handler; }
-  std::uint64_t take_sent() { return std::exchange(host_.sent, 0); }
-#endif
 
  private:
   friend struct detail::SenderAccess;
   ESKER_HD HeapView heap() const { return heap_; }
   ESKER_HD Caller caller() const { return {true, 0, 0}; }
-#if defined(ESKER_ON_GPU)
   ESKER_HD const gpu::PeState* pe_state() const { return device_.pe_state; }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-#if defined(ESKER_ON_SIMULATED)
-    // There is one pass, so handlers that the host calls come here too.
-    if (!simulated::here.is_lane) return post_on_host(command, Words, words);
-#endif
+    if constexpr (detail::kHostCallsDeviceCode) {
+      if (!detail::is_lane()) return host_->post(command, Words, words);
+    }
     post_words(command, Words, words);
   }
-#else
-  template <std::uint32_t Words>
-  void post(Command command, const std::uint64_t (&words)[Words]) {
-    post_on_host(command, Words, words);
-  }
-#endif
+  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
 
-  struct OnHost {
-    NodeBuffers* outbox;
-    std::uint64_t sent;
-  };
   struct OnDevice {
     const gpu::PeState* pe_state;
     std::uint32_t sent;     // messages that this lane's handlers have sent
     std::uint32_t applied;  // of them, those that it has applied itself
   };
 
-#if defined(ESKER_ON_GPU)
-  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
-#endif
-#if defined(ESKER_ON_CPU) || defined(ESKER_ON_SIMULATED)
-  void post_on_host(Command command, std::uint32_t width, const std::uint64_t* words) {
-    ++host_.sent;
-    append_message(*host_.outbox, command, width, words);
-  }
-#endif
-
-  // The same in each pass: where there is but one, the host's objects meet the device's code.
   HeapView heap_;
   std::uint32_t pe_;
   std::uint32_t n_pes_;
-  std::uint32_t source_ = 0;
-  std::uint16_t handler_ = 0;  // the one that runs
+  std::uint32_t source_;
+  std::uint16_t handler_;
   union {
-    OnHost host_;  // where the host calls it
+    HostCall* host_;  // where the host calls it
     OnDevice device_;
   };
+#else
+  explicit HandlerContext(HostCall& call) : call_{&call} {}
+
+  ESKER_HD std::uint32_t pe() const { return call_->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return call_->n_pes; }
+  /// The PE whose message is being handled.
+  ESKER_HD std::uint32_t source() const { return call_->source; }
+
+  // For Runtime::register_handler().
+  ESKER_HD std::uint16_t handler() const { return call_->handler; }
+
+ private:
+  friend struct detail::SenderAccess;
+  ESKER_HD HeapView heap() const { return call_->heap; }
+  ESKER_HD Caller caller() const { return {true, 0, 0}; }
+  template <std::uint32_t Words>
+  void post(Command command, const std::uint64_t (&words)[Words]) {
+    call_->post(command, Words, words);
+  }
+
+  HostCall* call_;
+#endif
 };
+
+ESKER_PASS_END
 
 // What a handler's class may say beside how it is called: see Runtime::register_handler().
 namespace detail {
@@ -113,12 +137,12 @@ template <class Function>
 inline constexpr std::uint64_t kOwnershipOf = [] {
   if constexpr (requires { Function::kOwnershipBytes; }) {
     constexpr std::uint64_t kBytes = Function::kOwnershipBytes;
-    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= HandlerContext::kOwnershipBytes &&
+    static_assert(kBytes == 0 || (kBytes >= 8 && kBytes <= kOwnershipBytes &&
                                   (kBytes & (kBytes - 1)) == 0),
                   "a handler's kOwnershipBytes is 0 or a power of two from 8 to 4096");
     return kBytes;
   } else {
-    return HandlerContext::kOwnershipBytes;
+    return kOwnershipBytes;
   }
 }();
 
@@ -134,13 +158,13 @@ concept SaysWhatIsNeedless = requires(const Function& function, const Target& ta
 /// program.
 class HandlerFunction {
  public:
-  /// `function(HandlerContext&, void* target, const void* arguments)`.
+  /// `function(HostCall&, void* target, const void* arguments)`.
   template <class Function>
   HandlerFunction(
       Function function)  // NOLINT(google-explicit-constructor): a handler is a lambda where it is made
       : function_{new Function(std::move(function))},
-        call_{[](void* of, HandlerContext& context, void* target, const void* arguments) {
-          (*static_cast<Function*>(of))(context, target, arguments);
+        call_{[](void* of, HostCall& call, void* target, const void* arguments) {
+          (*static_cast<Function*>(of))(call, target, arguments);
         }},
         destroy_{[](void* of) { delete static_cast<Function*>(of); }} {}
   HandlerFunction(HandlerFunction&& other) noexcept
@@ -148,13 +172,13 @@ class HandlerFunction {
   HandlerFunction& operator=(HandlerFunction&&) = delete;
   ~HandlerFunction() { destroy_(function_); }
 
-  void operator()(HandlerContext& context, void* target, const void* arguments) const {
-    call_(function_, context, target, arguments);
+  void operator()(HostCall& call, void* target, const void* arguments) const {
+    call_(function_, call, target, arguments);
   }
 
  private:
   void* function_;
-  void (*call_)(void* function, HandlerContext& context, void* target, const void* arguments);
+  void (*call_)(void* function, HostCall& call, void* target, const void* arguments);
   void (*destroy_)(void* function);
 };
 

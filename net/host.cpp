@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include <esker/device/hash.hpp>
+
 namespace esker {
 namespace {
 
@@ -29,11 +31,9 @@ Host Host::here() {
 }
 
 std::uint64_t Host::identity() const {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::string* part : {&name, &boot, &process_namespace, &ipc_namespace}) {
-    for (const char c : *part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    hash *= 0x100000001b3;  // where one ends and the next begins
-  }
+  std::uint64_t hash = kTextHashStart;
+  for (const std::string* part : {&name, &boot, &process_namespace, &ipc_namespace})
+    hash = hash_text({part->c_str(), part->size() + 1}, hash);  // with the 0 that ends it: parts stay apart
   return hash;
 }
 

@@ -96,7 +96,7 @@ class BasicPackageQueue {
     return header(ticket).turn.load_relaxed() == 2 * round(ticket) &&
            header(ticket).turn.load_acquire() == 2 * round(ticket);  // [reuse]
   }
-  /// The next ticket, if its slot is empty: for who must not wait with one that it holds.
+  /// The next ticket, if its slot is empty: for a producer that must not wait with a ticket that it holds.
   ESKER_HD bool try_reserve(std::uint64_t& ticket) {
     ticket = tail_->load_relaxed();
     while (was_empty(ticket)) {  // and stays so, unless another takes the ticket
@@ -154,7 +154,7 @@ class BasicPackageQueue {
 
   ESKER_HD Header& header(std::uint64_t ticket) const { return *reinterpret_cast<Header*>(slot(ticket)); }
 
-  /// Racy: tickets reserved and not yet taken by a consumer. For who reaches both counters.
+  /// Racy: tickets reserved and not yet taken by a consumer. For callers that reach both counters.
   ESKER_HD std::uint64_t was_occupied() const {
     const auto head = head_->load_relaxed();
     const auto tail = tail_->load_relaxed();

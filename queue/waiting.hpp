@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <mutex>
 
+#include <esker/device/platform.hpp>
+
 namespace esker {
 
-/// This thread's naps end when they should: Linux lets others' be 50 us late, to wake for several at once.
-/// For who waits for a GPU, which rings no bell and is done in less.
+/// Makes this thread's naps end on time: by default Linux ends a nap up to 50 us late, to wake for several at
+/// once. For threads that wait for a GPU, which rings no bell and is done in less.
 inline void use_fine_timers() { (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }
 
 /// A place to sleep until somebody has news.
@@ -55,13 +57,9 @@ class Doorbell {
 class Backoff {
  public:
   static constexpr std::uint32_t kYields = 64;  // some 20 us
-  /// For who waits for a GPU: its next word comes sooner than a nap ends
+  /// For threads that wait for a GPU: its next word comes sooner than a nap ends
   /// (docs/design/progress-kernels-and-occupancy.md).
-#if defined(ESKER_DEVICE_SIMULATED)  // its threads want the cores
-  static constexpr std::uint32_t kYieldsBesideADevice = 0;
-#else
-  static constexpr std::uint32_t kYieldsBesideADevice = 1024;
-#endif
+  static constexpr std::uint32_t kYieldsBesideADevice = detail::kLanesUseHostCores ? 0 : 1024;
 
   explicit Backoff(std::chrono::microseconds longest_nap, std::uint32_t yields = kYields)
       : longest_{longest_nap}, last_round_{kPauses + yields} {}

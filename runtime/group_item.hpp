@@ -5,11 +5,14 @@
 #include <type_traits>
 #include <utility>
 
-#include <esker/device/election/auto_group.hpp>
 #include <esker/device/group.hpp>
+#include <esker/device/group_packer.hpp>
 #include <esker/runtime/device_context.hpp>
+#include <esker/runtime/package_sink.hpp>
 
 namespace esker {
+
+ESKER_PASS_BEGIN
 
 class WorkItem;
 
@@ -23,7 +26,7 @@ class BasicGroupItem {
  public:
   ESKER_HD BasicGroupItem(GroupLane& lane, const detail::KernelContext& context,
                           std::uint32_t pool_words = PoolWords)
-      : lane_{&lane}, sink_{gpu::copy_pe_state(lane, context.pe_state)}, outbox_{gpu::salt_of(lane)} {
+      : lane_{&lane}, sink_{gpu::copy_pe_state(lane, context.pe_state)}, outbox_{gpu::hash_seed_of(lane)} {
     Outbox::begin(lane, *pe_state(), pool_words);
   }
   BasicGroupItem(const BasicGroupItem&) = delete;
@@ -42,7 +45,7 @@ class BasicGroupItem {
   ESKER_HD auto group() { return lane_->group(); }
 
   // For whoever runs the lane.
-  ESKER_HD void finish() { outbox_.finish(lane_->group_lanes()); }
+  ESKER_HD void finish() { outbox_.close(); }
 
  private:
   friend class WorkItem;
@@ -52,9 +55,9 @@ class BasicGroupItem {
   ESKER_HD static const gpu::PeState* pe_state() { return &gpu::pe_state_here(); }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
-    // A crew that has just sent a package sends on some of what handlers have sent meanwhile.
-    if (outbox_.post(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
-      gpu::send_on<Outbox>(gpu::salt_of(*lane_), gpu::handler_shard_here(), GroupLane::coalesced());
+    // Lanes that have just sent a package send on some of what handlers have sent meanwhile.
+    if (outbox_.append(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
+      gpu::send_on<Outbox>(gpu::hash_seed_of(*lane_), gpu::handler_shard_here(), GroupLane::coalesced());
   }
   template <std::uint32_t Words, class Election>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
@@ -76,7 +79,7 @@ class GroupItem : public BasicGroupItem<gpu::kSmallPool> {
 class GroupItem {
  public:
   GroupItem(GroupLane& lane, const detail::KernelContext& context)
-      : lane_{&lane}, context_{&context}, sink_{context, &lane}, auto_group_{lane} {}
+      : lane_{&lane}, context_{&context}, sink_{context, &lane}, packer_{lane, sink_} {}
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
 
@@ -94,7 +97,7 @@ class GroupItem {
   auto group() { return lane_->group(); }
 
   // For whoever runs the lane.
-  void finish() { auto_group_.finish(*lane_, sink_); }
+  void finish() { packer_.close(); }
 
  private:
   friend struct detail::SenderAccess;
@@ -102,7 +105,7 @@ class GroupItem {
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
-    auto_group_.send(*lane_, sink_, command.word(), words);
+    packer_.append(command.word(), words);
   }
   template <std::uint32_t Words, class Election>
   void post(Command command, const std::uint64_t (&words)[Words], Election&& election) {
@@ -112,8 +115,11 @@ class GroupItem {
   GroupLane* lane_;
   const detail::KernelContext* context_;
   PackageSink sink_;
-  AutoGroup auto_group_;
+  GroupPacker<PackageSink> packer_;
 };
+static_assert(Packer<GroupPacker<PackageSink>, std::uint32_t, const std::uint64_t (&)[1]>);
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

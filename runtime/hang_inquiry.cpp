@@ -21,7 +21,7 @@ Outlook judge(std::span<const PeAnswer> answers, milliseconds limit) {
       if (answer.status->still < limit) return Outlook::kMoves;
       may_end |= !answer.status->waits;
     } else {
-      // Who neither answers nor is stopped is inside one step: a handler that does not return.
+      // A PE that neither answers nor is stopped is inside one step: a handler that does not return.
       may_end |= answer.may_be_silent || answer.silent < limit;
     }
   }

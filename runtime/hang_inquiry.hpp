@@ -42,7 +42,7 @@ enum class Outlook {
 /// By what all PEs have answered, or failed to.
 Outlook judge(std::span<const PeAnswer> answers, std::chrono::milliseconds limit);
 
-/// Who keeps `pe`, where nothing has moved for so long, waiting, and with what.
+/// Which PEs keep `pe` waiting, and with what. Nothing has moved for `still`.
 std::string describe_wait(std::span<const PeAnswer> answers, std::chrono::milliseconds still, Outlook outlook,
                           std::uint32_t pe);
 
@@ -63,9 +63,9 @@ class HangInquiry {
   /// Those that have no question of this PE unanswered.
   std::vector<std::uint32_t> to_ask(Clock::time_point now);
   void heard_answer(std::uint32_t pe, PeStatus status);
-  /// A PE of a lower number asks everybody the same: one of us is enough.
+  /// A PE of a lower number asks all PEs the same: one inquiry is enough.
   void heard_question(std::uint32_t pe, Clock::time_point now);
-  /// Asking, and everybody has answered or had the time to.
+  /// An inquiry is under way, and every PE has answered or had the time to.
   bool is_complete(Clock::time_point now) const;
   /// Ends the inquiry.
   std::vector<PeAnswer> take_answers(const PeStatus& mine, Clock::time_point now);

@@ -11,11 +11,11 @@ namespace esker {
 
 std::chrono::milliseconds HangWatch::still(std::uint64_t activity, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (activity != last_activity_ || now - looked_at_ > kAway) {
+  if (activity != last_activity_ || now - polled_at_ > kAway) {
     last_activity_ = activity;
     moved_at_ = now;
   }
-  looked_at_ = now;
+  polled_at_ = now;
   return std::chrono::duration_cast<std::chrono::milliseconds>(now - moved_at_);
 }
 
@@ -46,21 +46,21 @@ std::string find_stuck_stage(const StageSnapshot& s) {
 }
 
 void write_hang_report(const StageSnapshot& s, const std::string& headline, const std::string& file_prefix) {
-  const std::string who = fmt::format("esker: PE {}: ", s.pe);
+  const std::string prefix = fmt::format("esker: PE {}: ", s.pe);
   const std::string stuck = find_stuck_stage(s);
-  std::string text = who + headline + "\n";
-  text += fmt::format("{}  user thread: {}\n", who, s.user_thread);
-  text += fmt::format("{}  network thread: {}\n", who,
+  std::string text = prefix + headline + "\n";
+  text += fmt::format("{}  user thread: {}\n", prefix, s.user_thread);
+  text += fmt::format("{}  network thread: {}\n", prefix,
                       s.network_thread.empty() ? "nothing asked of it" : "waits for " + s.network_thread);
-  if (!s.device.empty()) text += fmt::format("{}  GPU: {}\n", who, s.device);
+  if (!s.device.empty()) text += fmt::format("{}  GPU: {}\n", prefix, s.device);
   text +=
-      fmt::format("{}  stuck stage here: {}\n", who, stuck.empty() ? "none by this PE's counters" : stuck);
-  text +=
-      fmt::format("{}  package queue: {} of {} slots taken; {} node buffers open{}\n", who, s.slots_occupied,
-                  s.slots, s.open_buffers, s.aggregator_blocked ? ", a package waits for one" : "");
+      fmt::format("{}  stuck stage here: {}\n", prefix, stuck.empty() ? "none by this PE's counters" : stuck);
+  text += fmt::format("{}  package queue: {} of {} slots taken; {} node buffers open{}\n", prefix,
+                      s.slots_occupied, s.slots, s.open_buffers,
+                      s.aggregator_blocked ? ", a package waits for one" : "");
   text += fmt::format(
-      "{}  messages: {} published by lanes, {} sent by handlers, {} repacked, {} routed, {} applied\n", who,
-      s.published, s.sent_by_handlers, s.aggregated, s.routed, s.applied);
+      "{}  messages: {} published by lanes, {} sent by handlers, {} repacked, {} routed, {} applied\n",
+      prefix, s.published, s.sent_by_handlers, s.aggregated, s.routed, s.applied);
   nlohmann::json json{{"pe", s.pe},
                       {"headline", headline},
                       {"user_thread", s.user_thread},
@@ -87,14 +87,14 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
                              {"buffers_applied", peer.buffers_applied}});
     if (peer.messages_sent + peer.messages_received == 0) continue;
     text += fmt::format("{}  PE {}: {} messages in {} buffers to it; {} in {} from it, {} buffers applied\n",
-                        who, pe, peer.messages_sent, peer.buffers_sent, peer.messages_received,
+                        prefix, pe, peer.messages_sent, peer.buffers_sent, peer.messages_received,
                         peer.buffers_received, peer.buffers_applied);
   }
   const std::string file = fmt::format("{}.{}.json", file_prefix, s.pe);
   if (std::ofstream out(file); out << json.dump(2) << '\n') {
-    text += fmt::format("{}  the same as JSON: {}\n", who, file);
+    text += fmt::format("{}  the same as JSON: {}\n", prefix, file);
   } else {
-    text += fmt::format("{}  the JSON file {} cannot be written\n", who, file);
+    text += fmt::format("{}  the JSON file {} cannot be written\n", prefix, file);
   }
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);

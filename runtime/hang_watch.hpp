@@ -1,4 +1,4 @@
-// Notices that nothing moves, and says who waits for what.
+// Notices that nothing moves, and describes which stage waits for what.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,8 @@ std::string find_stuck_stage(const StageSnapshot& snapshot);
 
 /// For how long nothing has moved.
 ///
-/// Contract. still() from any thread, several times a second. Where nobody has called it for kAway this
-///           process has been stopped, or its program elsewhere: the time before does not count.
+/// Contract. still() from any thread, several times a second. A gap of kAway between two calls means that
+///           the process was stopped, or its program ran outside Esker: the time before does not count.
 class HangWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -53,7 +53,7 @@ class HangWatch {
   std::mutex mutex_;
   std::optional<std::uint64_t> last_activity_;  // guarded by mutex_; the clock starts with the first
   Clock::time_point moved_at_;                  // guarded by mutex_
-  Clock::time_point looked_at_;                 // guarded by mutex_
+  Clock::time_point polled_at_;                 // guarded by mutex_
 };
 
 /// Writes the report to stderr, and as JSON to `file_prefix`.PE.json.

@@ -50,6 +50,10 @@ std::optional<std::uint64_t> read_limit(const char* path) {
 
 }  // namespace
 
+std::string in_mib(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
 std::uint64_t available_host_bytes() {
   std::uint64_t bytes = read_meminfo("MemAvailable");
   const auto limit = read_limit("/sys/fs/cgroup/memory.max");

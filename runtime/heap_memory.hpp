@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace esker {
@@ -19,7 +20,7 @@ class HeapMemory {
  public:
   /// Error{kOutOfMemory} if the address space cannot be had.
   HeapMemory(std::uint64_t limit_bytes, bool huge_pages);
-  /// Over memory that somebody else owns, all of it at once; `clear(offset, bytes)` zeroes a part.
+  /// Over memory that another object owns, all of it at once; `clear(offset, bytes)` zeroes a part.
   using Clear = std::function<void(std::uint64_t, std::uint64_t)>;
   HeapMemory(std::byte* base, std::uint64_t limit_bytes, Clear clear)
       : base_{base}, limit_{limit_bytes}, clear_{std::move(clear)} {}
@@ -56,6 +57,8 @@ class HeapMemory {
   std::atomic<std::uint64_t> end_{0};
 };
 
+/// "1.5 MiB", for messages.
+std::string in_mib(std::uint64_t bytes);
 /// Bytes that processes on this host can still take: free and reclaimable memory, within the limits of
 /// the control group.
 std::uint64_t available_host_bytes();

@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <esker/runtime/device_context.hpp>
+#include <esker/runtime/outbox.hpp>
 
 namespace esker::detail {
 
 /// A host thread that runs lanes.
+#if defined(ESKER_ON_CPU)
 struct HostWorker {
   const KernelContext& context;
   Outbox outbox;
 };
+#else
+struct HostWorker;
+#endif
 
 /// Runs groups [first, last) of a launch on a worker's thread.
 ///

@@ -39,6 +39,7 @@ struct ContextAccess {
 namespace esker {
 
 namespace detail {
+ESKER_PASS_BEGIN
 #if defined(ESKER_ON_GPU)
 class KernelLane {
  protected:
@@ -54,7 +55,10 @@ class KernelLane {
   GroupLane& own_lane() { misuse("KernelItem: a kernel of one's own runs on a GPU only"); }
 };
 #endif
+ESKER_PASS_END
 }  // namespace detail
+
+ESKER_PASS_BEGIN
 
 /// A GroupItem that finds its own place, for a kernel that takes a DeviceContext by value:
 ///
@@ -62,6 +66,8 @@ class KernelLane {
 ///     esker::KernelItem item(context);
 ///     shmem_inc(item, target, pe);
 ///   }
+///   ...
+///   rt.reserve_for(kernel, kGroupLanes);  // once, before the first launch
 ///
 /// Contract. Construction is collective over the group: every lane, before any diverges or returns; once a
 ///           kernel. Groups and lanes in one dimension, at most 1024 lanes a group. When it is destroyed the
@@ -70,9 +76,25 @@ class KernelLane {
 class KernelItem : private detail::KernelLane, public GroupItem {
  public:
   ESKER_HD explicit KernelItem(const DeviceContext& context)
-      : GroupItem(own_lane(), detail::ContextAccess::of(context)) {}
+      : GroupItem(own_lane(), detail::ContextAccess::of(context)) {
+#if defined(ESKER_ON_GPU)
+    if (!detail::ContextAccess::of(context).is_reserved) [[unlikely]]
+      report_unreserved();
+#endif
+  }
   ESKER_HD ~KernelItem() { finish(); }
+
+#if defined(ESKER_ON_GPU)
+ private:
+  ESKER_NOINLINE ESKER_HD void report_unreserved() const {
+    const gpu::PeState& state = gpu::pe_state_here();
+    gpu::report_fault(state,
+                      {gpu::Fault::kNotReserved, state.pe, lane(), 0, group_id(), 0, 0, "KernelItem", 1});
+  }
+#endif
 };
+
+ESKER_PASS_END
 
 }  // namespace esker
 

@@ -1,11 +1,11 @@
 // Chunks of groups, handed out by a counter.
 #include <esker/runtime/lane_workers.hpp>
 
+#include <esker/aggregator/trace.hpp>
+#include <esker/error.hpp>
+
 #include <algorithm>
 #include <chrono>
-
-#include <esker/aggregator/trace.hpp>
-#include <esker/device/error.hpp>
 
 namespace esker {
 namespace {
@@ -39,8 +39,8 @@ void LaneWorkers::stop() {
   changed_.notify_all();
 }
 
-void LaneWorkers::run(std::uint64_t groups, const detail::GroupFunction& function,
-                      const std::function<bool()>& between, const char* name) {
+void LaneWorkers::run(std::uint64_t groups, const Function& function, const std::function<bool()>& between,
+                      const char* name) {
   {
     const std::lock_guard lock(mutex_);
     function_ = &function;
@@ -112,7 +112,8 @@ void LaneWorkers::work(detail::HostWorker& worker, const std::function<bool()>* 
       if (between != nullptr) (*between)();
     }
   });
-  keep_error([&] { worker.outbox.flush(); });  // also after an exception: what was sent was sent
+  keep_error(
+      [&] { Outbox::Filling(worker.outbox).close(); });  // also after an exception: what was sent was sent
   set_running_kernel(nullptr);
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,9 +17,13 @@
 
 namespace esker {
 
-/// A fixed team: the calling thread and `threads` - 1 others, who sleep between launches.
+/// The calling thread and `threads` - 1 others, which sleep between launches.
+///
+/// Contract. The thread that has made it calls run(); the counter is for any thread.
 class LaneWorkers {
  public:
+  using Function = detail::GroupFunction;
+
   LaneWorkers(std::uint32_t threads, const detail::KernelContext& context, const std::string& thread_name);
   ~LaneWorkers();
   LaneWorkers(const LaneWorkers&) = delete;
@@ -30,7 +33,7 @@ class LaneWorkers {
   /// on the calling thread after each of its chunks, and while other workers have theirs to end; it says
   /// whether something has moved. A single group is the calling thread's. Throws the first exception of a
   /// lane; groups that have not begun then do not run.
-  void run(std::uint64_t groups, const detail::GroupFunction& function, const std::function<bool()>& between,
+  void run(std::uint64_t groups, const Function& function, const std::function<bool()>& between,
            const char* name = "kernel");
 
   /// Of the launch that has thrown last: the lane that threw; nothing where none did.
@@ -52,7 +55,7 @@ class LaneWorkers {
   bool stopping_ = false;                      // guarded by mutex_
   std::exception_ptr error_;                   // guarded by mutex_
   std::optional<cpu::ThrowingLane> throwing_;  // guarded by mutex_ until run() throws
-  const detail::GroupFunction* function_ = nullptr;
+  const Function* function_ = nullptr;
   const char* name_ = "";  // of the kernel, for traces
   std::uint64_t groups_ = 0;
   std::uint64_t chunk_ = 1;

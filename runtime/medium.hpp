@@ -1,18 +1,27 @@
-// What a Runtime is connected by.
+// How a PE reaches the others.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include <esker/config.hpp>
 #include <esker/net/transport.hpp>
 
-namespace esker::detail {
+namespace esker {
 
+namespace detail {
 /// How to connect, and whether a thread of the runtime's own may do it. Tests construct a Runtime from one.
 struct Medium {
   using Connect = std::function<std::unique_ptr<Transport>(const TransportLimits&)>;
   Connect connect;  // called by the thread that will own the transport
   bool own_thread = true;
 };
+}  // namespace detail
+using detail::Medium;
 
-}  // namespace esker::detail
+/// MPI under a launcher or where the program has initialised it, else one PE over loopback.
+/// Error{kConfiguration} if an earlier Runtime has used up MPI, or this process is one of many that a
+/// launcher has started and the medium has but one PE.
+Medium choose_medium(const Config& config);
+
+}  // namespace esker

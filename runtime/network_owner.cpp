@@ -56,7 +56,7 @@ void NetworkOwner::thread_main() {
   }
   if (network_ == nullptr) return leave();
   network_->enter_thread();
-  Backoff backoff{kLongestNap, network_->has_device() ? Backoff::kYieldsBesideADevice : Backoff::kYields};
+  Backoff backoff{kLongestNap, network_->yields()};
   while (!stopping_.load(std::memory_order_acquire)) {
     if (step()) {
       backoff.reset();
@@ -118,7 +118,7 @@ void NetworkOwner::close(bool orderly) {
       if (!network_->progress()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     } while (std::chrono::steady_clock::now() < until && !network_->nothing_under_way());
   }
-  Network::keep_bytes_of(transport_->close(orderly));
+  Shipping::keep_bytes_of(transport_->close(orderly));
 }
 
 void NetworkOwner::stop(bool orderly) {

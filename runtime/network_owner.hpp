@@ -1,4 +1,4 @@
-// Who runs the network engine: a thread of its own, or the user's during its calls.
+// The thread that runs the network engine: one of its own, or the user's during its calls.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,9 @@
 // Open packages of a host thread: when they change and when they leave.
 #include <cstring>
+#include <utility>
 
 #include <esker/aggregator/trace.hpp>
-#include <esker/runtime/device_context.hpp>
+#include <esker/runtime/outbox.hpp>
 
 namespace esker {
 
@@ -15,63 +16,65 @@ void PackageSink::publish(std::uint64_t ticket, std::uint32_t command, std::uint
   context_->services->has_published();
 }
 
-Outbox::Open Outbox::switch_to(Open open, std::uint32_t command, std::uint32_t words) {
+Outbox::Cursor Outbox::switch_to(Cursor open, std::uint32_t command, std::uint32_t words) {
   if (open.next != nullptr)
-    staged_[current_].count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
+    packages_[current_].count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
   std::uint32_t found = kOpenCommands;
   for (std::uint32_t i = 0; i < kOpenCommands; ++i) {
-    if (staged_[i].command == command) found = i;
+    if (packages_[i].command == command) found = i;
   }
   if (found == kOpenCommands) {
     found = next_victim_;
     next_victim_ = (next_victim_ + 1) % kOpenCommands;
-    publish(staged_[found]);
+    publish(packages_[found]);
     const std::uint32_t columns = sink_.columns(words);
-    staged_[found] = {.command = command,
-                      .words = words,
-                      .columns = columns,
-                      .payload = std::vector<std::uint64_t>(std::size_t{columns} * words)};
+    Package fresh;
+    fresh.command = command;
+    fresh.width = static_cast<std::uint16_t>(words);
+    fresh.columns = columns;
+    fresh.payload = std::vector<std::uint64_t>(std::size_t{columns} * words);
+    packages_[found] = std::move(fresh);
   }
   current_ = found;
-  Staged& staged = staged_[found];
-  std::uint64_t* const first = staged.payload.data();
-  return {first + staged.count, first + staged.columns, staged.columns, command, combines(staged)};
+  Package& package = packages_[found];
+  std::uint64_t* const first = package.payload.data();
+  return {first + package.count, first + package.columns, package.columns, command, combines(package)};
 }
 
-bool Outbox::combines(const Staged& staged) {
-  return staged.plain_left == 0 && may_combine(Command::from_word(staged.command).operation);
+bool Outbox::combines(const Package& package) {
+  return package.plain_left == 0 && may_combine(Command::from_word(package.command).operation);
 }
 
-Outbox::Open Outbox::publish(Open open) {
-  Staged& staged = staged_[current_];
-  staged.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
-  publish(staged);
-  open.next = staged.payload.data();
-  open.combines = combines(staged);
+Outbox::Cursor Outbox::publish(Cursor open) {
+  Package& package = packages_[current_];
+  package.count = open.columns - static_cast<std::uint32_t>(open.end - open.next);
+  publish(package);
+  open.next = package.payload.data();
+  open.combines = combines(package);
   return open;
 }
 
-void Outbox::publish(Staged& staged) {
-  if (staged.count == 0) return;
+void Outbox::publish(Package& package) {
+  if (package.count == 0) return;
   const std::uint64_t ticket = sink_.reserve(1);
   sink_.wait_empty(ticket);
-  for (std::uint32_t r = 0; r < staged.words; ++r) {
-    std::memcpy(sink_.row(ticket, staged.words, r), staged.payload.data() + std::size_t{r} * staged.columns,
-                staged.count * sizeof(std::uint64_t));
+  for (std::uint32_t r = 0; r < package.width; ++r) {
+    std::memcpy(sink_.row(ticket, package.width, r), package.payload.data() + package.at(r, 0),
+                package.count * sizeof(std::uint64_t));
   }
-  sink_.publish(ticket, staged.command, staged.words, staged.count);
-  if (staged.combined > 0) sink_.has_combined(staged.combined, staged.combined_remote);
-  if (staged.plain_left > 0)
-    --staged.plain_left;
-  else if (staged.combined < staged.count / 4)
-    staged.plain_left = kPlainPackages;
-  staged.combined = staged.combined_remote = 0;
-  staged.count = 0;
+  sink_.publish(ticket, package.command, package.width, package.count);
+  if (package.combined > 0) sink_.has_combined(package.combined, package.combined_remote);
+  if (package.plain_left > 0)
+    --package.plain_left;
+  else if (package.combined < package.count / 4)
+    package.plain_left = kPlainPackages;
+  package.combined = package.combined_remote = 0;
+  package.count = 0;
 }
 
-void Outbox::flush() {
+void Outbox::publish_all() {
   if (open_.next != nullptr) open_ = publish(open_);
-  for (Staged& staged : staged_) publish(staged);
+  for (Package& package : packages_) publish(package);
 }
 
 }  // namespace esker

@@ -81,10 +81,10 @@ ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state
                                                     Caller caller, const char* call, std::uint64_t offset,
                                                     std::uint64_t bytes, std::uint32_t alignment,
                                                     std::uint32_t pe) {
-  gpu::HostWords::Report report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
-                                bytes, {}, alignment};
+  gpu::FaultReport report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
+                          bytes, {}, alignment};
   for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
-  gpu::tell(pe_state, report);
+  gpu::report_fault(pe_state, report);
 }
 #endif
 
@@ -104,12 +104,12 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
   const std::uint64_t end = SenderAccess::heap(context).bytes;
   const bool outside = bytes == alignment ? offset >= end : is_outside(end, offset, bytes);
   if (pe >= context.n_pes() || outside || (offset & (alignment - 1)) != 0) [[unlikely]] {
-#if defined(ESKER_ON_SIMULATED)
-    if (!simulated::here.is_lane)
-      bad_target(SenderAccess::caller(context), call, offset, bytes, alignment,
-                 SenderAccess::heap(context).bytes, pe, context.n_pes());
-#endif
 #if defined(ESKER_ON_GPU)
+    if constexpr (kHostCallsDeviceCode) {
+      if (!is_lane())
+        bad_target(SenderAccess::caller(context), call, offset, bytes, alignment,
+                   SenderAccess::heap(context).bytes, pe, context.n_pes());
+    }
     report_bad_call(*SenderAccess::pe_state(context),
                     pe >= context.n_pes()            ? gpu::Fault::kBadPe
                     : is_outside(end, offset, bytes) ? gpu::Fault::kBadTarget
@@ -129,10 +129,10 @@ template <class Context>
 ESKER_HD bool is_registered(const Context& context, std::uint16_t handler) {
   if (handler != 0) [[likely]]
     return true;
-#if defined(ESKER_ON_SIMULATED)
-  if (!simulated::here.is_lane) no_handler(SenderAccess::caller(context));
-#endif
 #if defined(ESKER_ON_GPU)
+  if constexpr (kHostCallsDeviceCode) {
+    if (!is_lane()) no_handler(SenderAccess::caller(context));
+  }
   report_bad_call(*SenderAccess::pe_state(context), gpu::Fault::kNoHandler, SenderAccess::caller(context),
                   "shmem_am", 0, 0, 1, 0);
   return false;

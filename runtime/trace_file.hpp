@@ -8,7 +8,7 @@
 #include <string>
 
 #include <esker/aggregator/trace.hpp>
-#include <esker/net/stages.hpp>
+#include <esker/net/stage_counters.hpp>
 #include <esker/statistics.hpp>
 
 namespace esker {

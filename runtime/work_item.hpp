@@ -7,8 +7,11 @@
 #include <esker/device/lane.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/group_item.hpp>
+#include <esker/runtime/outbox.hpp>
 
 namespace esker {
+
+ESKER_PASS_BEGIN
 
 /// What a kernel takes that needs no group operation; on the CPU its lanes run as a plain loop.
 ///
@@ -51,7 +54,7 @@ class WorkItem : public Lane {
   Caller caller() const { return {false, lane(), group_id()}; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) const {
-    outbox_->send(command.word(), words);
+    outbox_->append(command.word(), words);
   }
   /// With an election that needs no group: PerLane.
   template <std::uint32_t Words, class Election>
@@ -65,5 +68,7 @@ class WorkItem : public Lane {
   Outbox::Filling* outbox_;
 };
 #endif
+
+ESKER_PASS_END
 
 }  // namespace esker

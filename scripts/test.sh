@@ -190,8 +190,14 @@ check_tidy() {
 # packages most of the time, so it runs beside the other parts.
 fresh_machine=../shared/tools/fresh-machine.sh
 fresh_log=build/fresh.log
+why_not_fresh() {
+  if [[ ! -x $fresh_machine ]]; then echo "there is no $fresh_machine"
+  elif ((EUID != 0)); then echo "it takes root"
+  elif ! unshare --mount --propagation private true 2>/dev/null; then echo "mount points of its own cannot be had here, as in a chroot"
+  fi
+}
 start_fresh() {
-  [[ -x $fresh_machine ]] && ((EUID == 0)) || return 0
+  if [[ -n $(why_not_fresh) ]]; then return; fi
   mkdir -p build
   # In mount points of its own: a run that is killed leaves none behind, and those that one has left are not seen.
   nice unshare --mount --propagation private scripts/fresh_demo.sh "$fresh_machine" >"$fresh_log" 2>&1 &
@@ -204,9 +210,9 @@ finish_fresh() {
   return "$status"
 }
 run_fresh() {
-  if [[ ! -x $fresh_machine ]]; then skip fresh demo "there is no $fresh_machine"; return; fi
-  if ((EUID != 0)); then skip fresh demo "it takes root"; return; fi
-  step fresh demo finish_fresh
+  local why
+  why="$(why_not_fresh)"
+  if [[ -n $why ]]; then skip fresh demo "$why"; else step fresh demo finish_fresh; fi
 }
 
 run_checks() {

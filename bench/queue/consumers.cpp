@@ -85,7 +85,7 @@ class alignas(kLineBytes) Consumers::One {
   Arrived take() {
     const std::uint64_t seen = messages.exchange(0, std::memory_order_relaxed);
     if (work_ == Work::kRead) return {seen, std::exchange(sum_, 0)};
-    buffers_.close_all();
+    buffers_.close();
     return recycler_.take();
   }
 

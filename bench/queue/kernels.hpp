@@ -5,12 +5,12 @@
 
 #include <esker/aggregator/command.hpp>
 #include <esker/bench/queue/producers.hpp>
-#include <esker/device/election/auto_group.hpp>
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
 #include <esker/device/group.hpp>
+#include <esker/device/group_packer.hpp>
 #include <esker/net/gpu/sink.hpp>
 #include <esker/queue/package_queue.hpp>
 #include <type_traits>
@@ -44,25 +44,33 @@ struct Sending {
   Production production;
   QueueSink sink;
 
-  /// Sends message `m` of the lane with `style`.
+  /// The words of message `m` of the lane.
+  ESKER_HD void make(const GroupLane& lane, std::uint64_t m, std::uint64_t (&words)[Words]) const {
+    words[0] = production.first_word(lane.global_id(), m);
+    for (std::uint32_t r = 1; r < Words; ++r) words[r] = words[0] + r;
+  }
+  /// Sends it with `style`.
   template <class Style>
   ESKER_HD void send(Style&& style, GroupLane& lane, QueueSink& to, std::uint64_t m) const {
     std::uint64_t words[Words];
-    words[0] = production.first_word(lane.global_id(), m);
-    for (std::uint32_t r = 1; r < Words; ++r) words[r] = words[0] + r;
+    make(lane, m, words);
     style.send(lane, to, production.command, words);
   }
 };
 
-/// The default. `StageWords` is what a group gathers before it takes a slot.
-template <std::uint32_t Words, std::uint32_t StageWords>
+/// The default. `BlockWords` is what a group gathers before it takes a slot.
+template <std::uint32_t Words, std::uint32_t BlockWords>
 struct SendAutoGrouped : Sending<Words> {
   ESKER_HD void operator()(GroupLane& lane) const {
     QueueSink to = this->sink;
-    BasicAutoGroup<StageWords> grouping(lane);
+    GroupPacker<QueueSink, BlockWords> packer(lane, to);
     const std::uint64_t mine = this->production.messages_of(lane.global_id());
-    for (std::uint64_t m = 0; m < mine; ++m) this->send(grouping, lane, to, m);
-    grouping.finish(lane, to);
+    for (std::uint64_t m = 0; m < mine; ++m) {
+      std::uint64_t words[Words];
+      this->make(lane, m, words);
+      packer.append(this->production.command, words);
+    }
+    packer.close();
   }
 };
 
@@ -120,16 +128,15 @@ struct SendThroughOutbox : Sending<Words> {
 #if defined(ESKER_ON_GPU)
     using Outbox = gpu::GroupOutbox<4096>;
     Outbox::begin(lane, gpu::copy_pe_state(lane, share));
-    Outbox outbox(gpu::salt_of(lane));
+    Outbox outbox(gpu::hash_seed_of(lane));
     const Command command = Command::from_word(this->production.command);
     const std::uint64_t mine = this->production.messages_of(lane.global_id());
     for (std::uint64_t m = 0; m < mine; ++m) {
       std::uint64_t words[Words];
-      words[0] = this->production.first_word(lane.global_id(), m);
-      for (std::uint32_t r = 1; r < Words; ++r) words[r] = words[0] + r;
-      (void)outbox.post(command, std::integral_constant<std::uint32_t, Words>{}, words);
+      this->make(lane, m, words);
+      (void)outbox.append(command, std::integral_constant<std::uint32_t, Words>{}, words);
     }
-    outbox.finish(lane.group_lanes());
+    outbox.close();
 #endif
   }
 };

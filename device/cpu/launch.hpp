@@ -24,6 +24,8 @@ ESKER_API void note_throwing_lane(std::uint64_t group, std::uint32_t lane) noexc
 /// The last one noted, once; nothing where no lane threw, but the launch was a mistake.
 std::optional<ThrowingLane> take_throwing_lane() noexcept;
 
+#if defined(ESKER_ON_CPU)
+
 /// Runs groups [first, last) one after the other. Not a template: `function` is the body, type-erased.
 ESKER_API void run_group_lanes(const LaunchShape& shape, std::uint64_t first, std::uint64_t last,
                                GroupExecution execution, void (*function)(void* body, GroupLane& lane),
@@ -66,6 +68,8 @@ template <class Body>
 void launch(const LaunchShape& shape, GroupExecution execution, Body&& body) {
   run_groups(shape, 0, shape.groups(), execution, body);
 }
+
+#endif
 
 }  // namespace cpu
 

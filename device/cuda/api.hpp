@@ -6,6 +6,9 @@
 #include <esker/device/cuda/scratchpad.hpp>
 
 #define ESKER_GPU(name) cuda##name
+// Starts a kernel: group, lanes and bytes of scratchpad beside what it declares.
+#define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
+  kernel<<<dim3(groups), dim3(group_lanes), scratch_bytes, stream>>>(__VA_ARGS__)
 namespace esker::gpu {
 inline constexpr const char* kBackend = "cuda";
 using Stream = cudaStream_t;

@@ -37,6 +37,10 @@ struct Hardware {
     return at;
   }
   __device__ static void group_sync() { __syncthreads(); }
+  __device__ static std::uint64_t* lent_scratch() {
+    extern __shared__ std::uint64_t lent[];
+    return lent;
+  }
 #if defined(ESKER_ON_CUDA)
   static constexpr bool kScratchInOrder = __CUDA_ARCH__ == kOrderedScratchpad * 10;
 #else

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <esker/device/atomic.hpp>
-#include <esker/device/election/sink.hpp>
+#include <esker/device/packing.hpp>
 #include <esker/device/group.hpp>
 
 namespace esker {

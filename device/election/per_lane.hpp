@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/election/sink.hpp>
+#include <esker/device/packing.hpp>
 
 namespace esker {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <esker/device/error.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 
 #if defined(ESKER_DEVICE_HIP) || defined(__HIPCC__)
 #include <esker/device/hip/api.hpp>
@@ -17,10 +18,6 @@
 #endif
 
 namespace esker::gpu {
-
-/// Groups of a kernel that says how many lanes they have at most (Body::kMostGroupLanes): a processor holds
-/// so many at least.
-inline constexpr int kGroupsHeld = 3;
 
 inline std::string text_of(ApiError error) {
   return std::string(ESKER_GPU(GetErrorName)(error)) + ": " + ESKER_GPU(GetErrorString)(error);
@@ -42,6 +39,18 @@ inline std::uint32_t device_count() {
     return 0;
   }
   return static_cast<std::uint32_t>(count);
+}
+
+/// Of a device; 0 if it does not say.
+inline std::uint32_t attribute_of(int device, DeviceAttribute which) {
+  int value = 0;
+  (void)ESKER_GPU(DeviceGetAttribute)(&value, which, device);
+  return static_cast<std::uint32_t>(value);
+}
+/// What a broker of this device divides.
+inline Occupancy::Limits limits_of(int device) {
+  return {attribute_of(device, kProcessors), attribute_of(device, kProcessorScratch),
+          attribute_of(device, kGroupScratch)};
 }
 
 /// Zeroed memory of the current device.

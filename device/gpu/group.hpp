@@ -252,14 +252,7 @@ class BasicGroupLane : public Lane {
   }
 
   /// Scratchpad that the launch gives each group beside what it declares: launch_on_device()'s scratch_bytes.
-  __device__ static std::uint64_t* lent_scratch() {
-#if defined(ESKER_ON_SIMULATED)
-    return simulated::lent_scratch();
-#else
-    extern __shared__ std::uint64_t lent[];
-    return lent;
-#endif
-  }
+  __device__ static std::uint64_t* lent_scratch() { return Hardware::lent_scratch(); }
 
   /// What this lane has done in scratchpad happens before what it does there next, for lanes of its group. Of
   /// other memory it says nothing: a fence, or a release, waits until all updates that are under way have

@@ -7,6 +7,9 @@
 #include <hip/hip_runtime_api.h>
 
 #define ESKER_GPU(name) hip##name
+// Starts a kernel: group, lanes and bytes of scratchpad beside what it declares.
+#define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
+  kernel<<<dim3(groups), dim3(group_lanes), scratch_bytes, stream>>>(__VA_ARGS__)
 namespace esker::gpu {
 inline constexpr const char* kBackend = "hip";
 using Stream = hipStream_t;

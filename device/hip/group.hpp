@@ -35,6 +35,10 @@ struct Hardware {
     return at;
   }
   __device__ static void group_sync() { __syncthreads(); }
+  __device__ static std::uint64_t* lent_scratch() {
+    extern __shared__ std::uint64_t lent[];
+    return lent;
+  }
   __device__ static void scratch_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"); }
   __device__ static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(__popcll(mask)); }
   __device__ static std::uint32_t lowest(Mask mask) {

@@ -8,8 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <tuple>
 
 #define ESKER_GPU(name) ::esker::simulated::name
+#define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
+  ::esker::simulated::start(stream, groups, group_lanes, scratch_bytes, kernel, __VA_ARGS__)
 
 namespace esker::simulated {
 
@@ -92,6 +95,13 @@ ApiError OccupancyMaxActiveBlocksPerMultiprocessor(int* groups, Kernel* /*kernel
 /// Queues a kernel: `lane` once a lane.
 void launch(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
             std::function<void()> lane);
+/// The same of a function that takes these arguments, as a copy of each.
+template <class... Parameters, class... Arguments>
+void start(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
+           void (*kernel)(Parameters...), const Arguments&... arguments) {
+  launch(stream, groups, group_lanes, scratch_bytes,
+         [kernel, copies = std::tuple<Parameters...>(arguments...)] { std::apply(kernel, copies); });
+}
 
 }  // namespace esker::simulated
 

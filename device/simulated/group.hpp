@@ -32,23 +32,25 @@ struct Hardware {
     return at;
   }
   static void group_sync() { sync_group(); }
+  static std::uint64_t* lent_scratch() { return simulated::lent_scratch(); }
   static void scratch_fence() { simulated::scratch_fence(); }
   static std::uint32_t count(Mask mask) { return static_cast<std::uint32_t>(std::popcount(mask)); }
   static std::uint32_t lowest(Mask mask) { return static_cast<std::uint32_t>(std::countr_zero(mask)); }
   static std::uint32_t highest(Mask mask) { return static_cast<std::uint32_t>(std::bit_width(mask)) - 1; }
 };
 
-/// Of its own name where programs are linked, since the library has a class of this name for the CPU.
-class GroupLane : public BasicGroupLane<Hardware> {
- public:
-  using BasicGroupLane::BasicGroupLane;
-  [[gnu::always_inline]] static Coalesced coalesced() { return Coalesced(Hardware::converged()); }
-};
-
-static_assert(LaneGroup<gpu::Wave<Hardware>> && LaneGroup<gpu::Group<Hardware>>);
-
 }  // namespace simulated
 
-using simulated::GroupLane;
+inline namespace simulated_pass {
+
+class GroupLane : public BasicGroupLane<simulated::Hardware> {
+ public:
+  using BasicGroupLane::BasicGroupLane;
+  [[gnu::always_inline]] static Coalesced coalesced() { return Coalesced(simulated::Hardware::converged()); }
+};
+
+}  // namespace simulated_pass
+
+static_assert(LaneGroup<gpu::Wave<simulated::Hardware>> && LaneGroup<gpu::Group<simulated::Hardware>>);
 
 }  // namespace esker

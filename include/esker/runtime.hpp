@@ -1,17 +1,13 @@
 // The public interface of Esker. Nothing here includes CUDA, HIP, MPI or UCX.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <esker/device/cpu/launch.hpp>
-#include <esker/device/launch.hpp>
 #include <esker/error.hpp>
 #include <esker/handler.hpp>
 #include <esker/heap.hpp>
@@ -19,107 +15,24 @@
 #include <esker/shmem.hpp>
 #include <esker/statistics.hpp>
 #include <esker/work_item.hpp>
-#if defined(ESKER_DEVICE_COMPILER)
-#include <esker/net/gpu/handler_code.hpp>
-#endif
 
 namespace esker {
 
 struct Config;  // <esker/config.hpp>
 
+namespace gpu {
+class KernelFacts;
+class Occupancy;
+}  // namespace gpu
+
 enum class Reduction { kSum, kMin, kMax };
 
 namespace detail {
 struct Medium;
-template <class>
-struct ParameterOf {
-  using Type = void;
-};
-template <class R, class C, class P, bool N>
-struct ParameterOf<R (C::*)(P) noexcept(N)> {
-  using Type = P;
-};
-template <class R, class C, class P, bool N>
-struct ParameterOf<R (C::*)(P) const noexcept(N)> {
-  using Type = P;
-};
-/// The kernel asks for a Lane or a GroupLane&, which cannot send. By its word: a WorkItem is a Lane, too.
-template <class Kernel>
-inline constexpr bool kSendsNothing = [] {
-  if constexpr (requires { &Kernel::operator(); }) {
-    using P = typename ParameterOf<decltype(&Kernel::operator())>::Type;
-    return std::is_same_v<std::remove_cvref_t<P>, Lane> || std::is_same_v<P, GroupLane&>;
-  }
-  return false;
-}();
+/// What Runtime's templates do, in each compiler pass another thing (runtime/kernel_dispatch.hpp).
+template <class Pass>
+struct Dispatch;
 }  // namespace detail
-
-#if defined(ESKER_DEVICE_COMPILER)
-namespace detail {
-/// A user's kernel that may send, as the device runs it. One that takes a WorkItem asks nothing of its group:
-/// then the launch has as many groups as the device holds and an eighth less, which leaves progress kernels a
-/// place, over the PEs that share it, each runs lanes of many of the user's groups, and packages fill across
-/// them. Of one that takes a GroupItem a processor holds fewer groups where there are handlers, or other PEs,
-/// for the same reason.
-template <class Kernel>
-struct DeviceKernel {
-  static constexpr bool kTakesWorkItem = std::is_invocable_v<const Kernel&, WorkItem>;
-  static constexpr std::uint32_t kGroupLanes = 256;
-  static constexpr std::uint32_t kMostGroupLanes = kTakesWorkItem ? kGroupLanes : 1024;
-  KernelContext context;
-  LaunchShape shape;         // the user's
-  std::uint32_t pool_words;  // that a group is lent
-  Kernel kernel;
-
-  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
-#if defined(ESKER_ON_GPU)
-    if constexpr (kTakesWorkItem) {
-      WorkItem::Item item(lane, context, pool_words);
-      for (std::uint64_t id = lane.global_id(); id < shape.lanes; id += lane.lanes())
-        kernel(WorkItem(Lane(shape, id), item));
-      item.finish();
-    } else {
-      GroupItem item(lane, context);
-      kernel(item);
-      item.finish();
-    }
-#endif
-  }
-
-  /// Starts it: "", or what went wrong. Where there are handlers it first calls leave_place(bytes): the
-  /// scratchpad that a group of a progress kernel finds beside it, or 0 (DeviceEngine::leave_place).
-  template <class LeavePlace>
-  static std::string start(const KernelContext& context, const LaunchShape& shape, const Kernel& kernel,
-                           void* stream, const LeavePlace& leave_place) {
-    LaunchShape run = shape;
-    std::uint32_t scratch_bytes = 0, place_bytes = 0;
-    if constexpr (kTakesWorkItem) {
-      if (shape.group_lanes > 0 && shape.group_lanes <= 1024) {  // else the launch says what is wrong
-        scratch_bytes = gpu::lend_scratch<DeviceKernel>(kGroupLanes, gpu::most_pool_bytes(context.bins));
-        const std::uint64_t held = gpu::resident_groups<DeviceKernel>(kGroupLanes, scratch_bytes);
-        const std::uint64_t needed = (shape.lanes + kGroupLanes - 1) / kGroupLanes;
-        run.group_lanes = kGroupLanes;
-        const std::uint64_t share = (held - held / gpu::kReservedPart) / context.sharers;
-        run.lanes = std::min(std::max(share, std::uint64_t{1}), needed) * kGroupLanes;
-        place_bytes = gpu::declared_scratch<DeviceKernel>() + gpu::kScratchAside + scratch_bytes;
-      }
-    } else if ((context.has_handlers || context.sharers > 1) && shape.group_lanes <= 1024) {
-      constexpr std::uint32_t kOfProgress = sizeof(gpu::ProgressLists) + gpu::kLeastProgressPool;
-      if (!gpu::try_leave_room<DeviceKernel, gpu::ProgressKernel<gpu::NoHandler>>(
-              shape, kOfProgress, context.sharers, scratch_bytes)) {
-        return "groups of " + std::to_string(shape.group_lanes) +
-               " lanes fill the GPU's processors, and progress kernels, which call handlers and serve other "
-               "PEs, "
-               "find no place beside them: launch smaller groups, or fewer lanes at a time";
-      }
-    }
-    if (context.has_handlers) leave_place(place_bytes);
-    return gpu::launch_on_device(run, stream, DeviceKernel{context, shape, scratch_bytes / 8, kernel},
-                                 scratch_bytes);
-  }
-};
-}  // namespace detail
-#endif
 
 /// One PE's part of the job.
 ///
@@ -170,56 +83,13 @@ class ESKER_API Runtime {
   /// Errors. On the CPU, what a lane throws ends the kernel: lanes that have not begun do not begin, and what
   /// others have sent is sent. Then launch() throws an Error{kKernel} that names kernel, lane and what(),
   /// with the lane's exception nested in it (std::rethrow_if_nested). An Error of a lane keeps its kind.
-  template <class Kernel>
+  template <class Kernel, class Pass = detail::Pass>
   void launch(std::uint64_t lanes, Kernel&& kernel, const char* name = "kernel") {
-    launch_shape(shape_of(lanes), kernel, name);
+    detail::Dispatch<Pass>::launch(*this, shape_of(lanes), kernel, name);
   }
-  template <class Kernel>
+  template <class Kernel, class Pass = detail::Pass>
   void launch_shape(const LaunchShape& shape, Kernel&& kernel, const char* name = "kernel") {
-    if (runs_on_device()) {
-#if defined(ESKER_DEVICE_COMPILER)
-      using Plain = std::remove_cvref_t<Kernel>;
-      void* const stream = begin_launch(name);
-      if constexpr (detail::kSendsNothing<Plain>) {
-        end_launch(gpu::launch_on_device(shape, stream, kernel));
-      } else {
-        end_launch(detail::DeviceKernel<Plain>::start(context(), shape, kernel, stream,
-                                                      [this](std::uint32_t bytes) { leave_place(bytes); }));
-      }
-      return;
-#else
-      refuse_launch(name);
-#endif
-    }
-#if defined(ESKER_ON_CPU)  // a device compiler reads host functions in its device pass too
-    if constexpr (detail::kSendsNothing<std::remove_cvref_t<Kernel>>) {
-      const GroupExecution execution = group_execution();
-      run_groups(shape, name, [&](HostWorker&, std::uint64_t first, std::uint64_t last) {
-        cpu::run_groups(shape, first, last, execution, kernel);
-      });
-    } else if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
-      run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
-        Outbox::Filling outbox(worker.outbox);
-        cpu::run_groups(shape, first, last, GroupExecution::kFibers,
-                        [&](Lane lane) { kernel(WorkItem(lane, worker.context, outbox)); });
-      });
-    } else {
-      static_assert(std::is_invocable_v<Kernel&, GroupItem&>,
-                    "a kernel takes a WorkItem, a GroupItem&, a Lane or a GroupLane&");
-      const GroupExecution execution = group_execution();
-      run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
-        cpu::run_groups(shape, first, last, execution, [&](GroupLane& lane) {
-          GroupItem item(lane, worker.context);
-          kernel(item);
-          item.finish();
-        });
-      });
-    }
-#elif defined(ESKER_ON_SIMULATED)
-    throw Error(Error::Kind::kDevice,
-                std::string("launch of '") + name +
-                    "': this source was compiled for a simulated GPU alone; do without --device cpu");
-#endif
+    detail::Dispatch<Pass>::launch(*this, shape, kernel, name);
   }
 
   /// Local. Every message that this PE has sent, handlers running here included, is applied.
@@ -241,7 +111,7 @@ class ESKER_API Runtime {
   /// - `bool is_needless(const Target&, const Arguments&) const`: the call would change nothing and send
   ///   nothing, now or later. Asked whoever owns the target, so that what is too late for a busy target need
   ///   not wait for it: it looks at words that change by relaxed atomics. Such a message counts as applied.
-  template <class Target, MessageArguments Arguments, class Function>
+  template <class Target, MessageArguments Arguments, class Function, class Pass = detail::Pass>
   Handler<Target, Arguments> register_handler(const std::string& name, Function function) {
     using Self = Handler<Target, Arguments>;
     constexpr bool kTakesItself =
@@ -254,27 +124,8 @@ class ESKER_API Runtime {
     constexpr std::uint64_t kOwned = detail::kOwnershipOf<Function>;
     static_assert(sizeof(Target) <= kOwned || kOwned == 0 || kOwned == HandlerContext::kOwnershipBytes,
                   "a handler owns its target: its kOwnershipBytes is no less than the target's size");
-    const gpu::HandlerOnDevice* device = nullptr;
-#if defined(ESKER_DEVICE_COMPILER)
-    const gpu::HandlerOnDevice code = gpu::handler_code<Self, Target, Arguments>(function);
-    device = &code;
-#endif
-    return {add_handler({name, Self::kWords, sizeof(Target), alignof(Target),
-                         [function = std::move(function)](HandlerContext& context, void* target,
-                                                          const void* arguments) mutable {
-                           std::array<std::byte, sizeof(Arguments)> bytes;
-                           std::memcpy(bytes.data(), arguments, bytes.size());
-                           auto& at = *static_cast<Target*>(target);
-                           if constexpr (detail::SaysWhatIsNeedless<Function, Target, Arguments>) {
-                             if (function.is_needless(at, std::bit_cast<Arguments>(bytes))) return;
-                           }
-                           if constexpr (kTakesItself) {
-                             function(context, at, std::bit_cast<Arguments>(bytes), Self{context.handler()});
-                           } else {
-                             function(context, at, std::bit_cast<Arguments>(bytes));
-                           }
-                         },
-                         device})};
+    return {detail::Dispatch<Pass>::template add_handler<Self, Target, Arguments>(*this, name,
+                                                                                 std::move(function))};
   }
 
   /// Collective. Element by element over the PEs; every PE gets the result. Error{kContract} on every PE, and
@@ -282,9 +133,17 @@ class ESKER_API Runtime {
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
-  /// Local. For kernels of one's own: they take it by value (KernelItem). Beside these, handlers
-  /// on a GPU have less scratchpad: where they send much, call neither this nor stream() without need.
+  /// Local. For kernels of one's own, which take it by value (KernelItem).
   DeviceContext device_context() const noexcept;
+  /// Local. Before the first launch of a kernel of one's own that sends: what a group of it takes. Beside such
+  /// kernels progress kernels, which run handlers, have less scratchpad for what handlers send. A kernel that
+  /// sends without it ends the job with a message. Compiled by a device compiler alone.
+  ///
+  /// Errors. Error{kDevice}: no such group fits on the GPU.
+  template <class Kernel, class Pass = detail::Pass>
+  void reserve_for(Kernel* kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes = 0) {
+    detail::Dispatch<Pass>::reserve_for(*this, kernel, group_lanes, scratch_bytes);
+  }
   /// Kernels run on a GPU; `stream()` is what launch() uses there (a cudaStream_t or hipStream_t; null on the
   /// CPU). quiet() and barrier_all() wait for kernels on it.
   bool runs_on_device() const noexcept;
@@ -301,13 +160,16 @@ class ESKER_API Runtime {
   const std::string& transport_name() const noexcept;
 
  private:
+  template <class>
+  friend struct detail::Dispatch;
   using HostWorker = detail::HostWorker;
   LaunchShape shape_of(std::uint64_t lanes) const noexcept;
   GroupExecution group_execution() const noexcept;
   void run_groups(const LaunchShape& shape, const char* name, detail::GroupFunction function);
   std::uint16_t add_handler(HandlerEntry entry);
   const detail::KernelContext& context() const noexcept;
-  void leave_place(std::uint32_t scratch_bytes);
+  gpu::Occupancy& occupancy() noexcept;
+  void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes);
   void* begin_launch(const char* kernel);
   void end_launch(const std::string& error);
   [[noreturn]] void refuse_launch(const char* kernel) const;
@@ -318,3 +180,5 @@ class ESKER_API Runtime {
 };
 
 }  // namespace esker
+
+#include <esker/runtime/kernel_dispatch.hpp>  // the templates, which need the class

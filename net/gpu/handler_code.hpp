@@ -20,7 +20,7 @@ struct HandlerCall {
   static constexpr bool kSaysWhatIsNeedless = detail::SaysWhatIsNeedless<Function, Target, Arguments>;
   Function function;
 
-  /// Whoever owns the ownership block.
+  /// Any lane, whether or not it owns the target's ownership block.
   ESKER_HD bool is_needless([[maybe_unused]] const void* target,
                             [[maybe_unused]] const std::uint64_t* words) const {
     if constexpr (kSaysWhatIsNeedless) {

@@ -1,5 +1,5 @@
 // What handlers send on the device goes into the open packages of their progress kernel's group, or, where
-// these have no room, into queues of single messages, which lanes that have just sent, and progress kernels,
+// these have no space, into queues of single messages, which lanes that have just sent, and progress kernels,
 // send on.
 //
 // Nothing here may need lanes to come together: handlers run wherever their ownership blocks have let their
@@ -29,13 +29,13 @@ ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t w
   ++device_.sent;
   std::uint32_t bin = pe_state.bin(words[0] >> kOffsetBits);
   if (std::byte* const heap = gpu::heap_in_reach(pe_state, bin, command.operation)) {
-    gpu::apply_own(pe_state, heap, command, words);
+    gpu::apply_own<true>(heap, command, width, words);
     ++device_.applied;
     if (bin != gpu::kSelf) gpu::ProgressOutbox::count_direct();
     return;
   }
   bin = gpu::package_for(pe_state, bin);
-  if (!gpu::ProgressOutbox::try_post(bin, command, width, words))
+  if (!gpu::ProgressOutbox::try_append(bin, command, width, words))
     gpu::queue_message(pe_state, command.word(), width, words, 1);
 }
 
@@ -54,8 +54,8 @@ struct HandlerMessage {
   std::uint64_t words[kMaxMessageWords];
 };
 
-/// Takes up to one message a lane from a shard. Collective over the crew; waits for nobody. Returns how many:
-/// none, too, where others have been before it a few times.
+/// Takes up to one message a lane from a shard. Collective over the active lanes; waits for nobody. Returns
+/// how many: none, too, where others have been before it a few times.
 template <class ActiveLanes>
 ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const PeState& pe_state, std::uint32_t shard,
                                                             ActiveLanes active, Position mine,
@@ -88,20 +88,20 @@ ESKER_NOINLINE ESKER_HD std::uint32_t take_handler_messages(const PeState& pe_st
   return batch;
 }
 
-/// Sends on what handlers have sent and a shard holds, a message a lane. Collective over the crew. Returns
-/// how many it has taken.
+/// Sends on what handlers have sent and a shard holds, a message a lane. Collective over the active lanes.
+/// Returns how many it has taken.
 template <class Outbox, class ActiveLanes>
-ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t salt, std::uint32_t shard, ActiveLanes active) {
+ESKER_NOINLINE ESKER_HD std::uint32_t send_on(std::uint32_t seed, std::uint32_t shard, ActiveLanes active) {
   const Position mine = active.position_among(true);
   HandlerMessage message;
   const std::uint32_t taken = take_handler_messages(pe_state_here(), shard, active, mine, message);
   if (taken == 0) return 0;
-  Outbox outbox(salt);
+  Outbox outbox(seed);
   for (bool has = message.width > 0; active.any(has);) {
     // Command by command: packages of another would be closed for each.
     const std::uint32_t command = active.of_first(has, message.command);
     if (has && message.command == command) {
-      (void)outbox.post(Command::from_word(message.command), message.width, message.words);
+      (void)outbox.append(Command::from_word(message.command), message.width, message.words);
       has = false;
     }
     active.sync();

@@ -3,7 +3,9 @@
 
 namespace esker::gpu {
 
-void load_plain_progress_kernel() { (void)load_progress_kernel<NoHandler>(); }
+std::uint32_t load_plain_progress_kernel(const Occupancy& occupancy) {
+  return load_progress_kernel<NoHandler>(occupancy);
+}
 
 std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t number, ProgressShape shape,
                                         void* stream) {

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <string>
 
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/device/launch.hpp>
 #include <esker/net/gpu/sink.hpp>
 
 namespace esker::gpu {
 
-/// Loads the library's own progress kernel, which has no handlers.
-void load_plain_progress_kernel();
+/// Loads the library's own progress kernel, which has no handlers. `occupancy` is the broker of its device.
+/// Returns the scratchpad that a group takes beside its pool.
+std::uint32_t load_plain_progress_kernel(const Occupancy& occupancy);
 /// Starts it on the stream: "", or what went wrong.
 std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t number, ProgressShape shape,
                                         void* stream);
@@ -20,45 +22,45 @@ std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t n
 
 /// The body of a progress kernel.
 ///
-/// Contract. Passes run one after the other. The last group to end writes the snapshot: all that this PE had
-///           applied by then, and if no kernel of the user's ran, and no handler, all that it has sent. Where
-///           nothing moved, the handlers' queue is empty too.
-/// Progress. Each wave looks at every place that it is responsible for, again as long as it finds something,
-///           a bounded number of times: memory calls that wait for the device wait for a progress kernel at
-///           most. It waits for a peer a bounded number of looks.
+/// Contract. Progress kernels run one after the other. The last group to end writes the snapshot: all that
+///           this PE had applied by then and, if neither a kernel of the user's nor a handler ran, all that
+///           it has sent. Where nothing moved, the handlers' queues are empty too.
+/// Progress. Each wave polls every place that it is responsible for, again while it finds something, a
+/// bounded
+///           number of times: a memory call that waits for the device waits for one progress kernel at most.
+///           It polls a peer's mailbox a bounded number of times.
 template <class Handlers>
 struct ProgressKernel {
-  static constexpr std::uint32_t kGroupLanes = kProgressLanes, kMostGroupLanes = kGroupLanes;
-  static constexpr std::uint32_t kRounds = 8;
-  static constexpr std::uint32_t kBatches = 16;  // of a wave's width, of what handlers have sent, in a round
-  const PeState* share_at;
-  std::uint64_t number;
-  std::uint32_t pool_words;  // that a group is lent
+  using Policy = ProgressPolicy;
+  static constexpr std::uint32_t kGroupLanes = Policy::kGroupLanes, kMostGroupLanes = kGroupLanes;
+  const PeState* pe_state_memory;
+  std::uint64_t number;      // of this progress kernel: 1, 2, ...
+  std::uint32_t pool_words;  // of a group's pool
   Handlers handlers;
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if defined(ESKER_ON_GPU)
-    const PeState& pe_state = copy_pe_state(lane, share_at);
+    const PeState& pe_state = copy_pe_state(lane, pe_state_memory);
     using Outbox = ProgressOutbox;
-    Outbox::begin(lane, pe_state, pool_words, true);
-    const std::uint32_t salt = salt_of(lane);
+    Outbox::begin(lane, pe_state, pool_words);
+    const std::uint32_t seed = hash_seed_of(lane);
     const auto active = lane.wave();
     const Position mine = active.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
     const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
-    const std::uint32_t looks = (places(pe_state) + waves - 1) / waves;
-    // With handlers one package a round, and then what they have sent: else it would come to wait in heaps.
-    const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? looks : 1;
+    const std::uint32_t polls = (places(pe_state) + waves - 1) / waves;
+    // With a handler one package a round, and then the messages that it has sent: else these would pile up.
+    const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? polls : 1;
     std::uint64_t moved = 0, waiting = 0;
-    for (std::uint32_t round = 0; round < kRounds; ++round) {
-      const Applied applied = apply_some(pe_state, handlers, active, salt, wave * looks, looks, most);
+    for (std::uint32_t round = 0; round < Policy::kRounds; ++round) {
+      const Applied applied = apply_some(pe_state, handlers, active, seed, wave * polls, polls, most);
       std::uint64_t now = applied.messages;
       waiting = applied.waiting;  // of the last round
-      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::send_owed(salt, active);
+      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::flush_pending(seed, active);
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
-        for (std::uint32_t sent = 1, i = 0; i < kBatches && sent > 0; ++i) {
+        for (std::uint32_t sent = 1, i = 0; i < Policy::kBatches && sent > 0; ++i) {
           if (active.any(Outbox::is_blocked())) break;
-          sent = send_on<Outbox>(salt, shard, active);
+          sent = send_on<Outbox>(seed, shard, active);
           active.sync();
           now += sent;
         }
@@ -66,18 +68,19 @@ struct ProgressKernel {
       moved += now;
       if (active.position_among(now > 0).total == 0) break;
     }
-    Outbox(salt).finish(lane.group_lanes());
-    ProgressResult& result = *pe_state.progress_result;
+    Outbox(seed).close();
+    DeviceWords& words = *pe_state.words;
+    ProgressResult& result = words.progress_result;
     if (mine.index == 0 && moved > 0) counter(result.moved).fetch_add_relaxed(moved);
     if (waiting != 0) bit_or(&result.waiting, waiting);
     auto group = lane.group();
     group.sync();
     const auto groups = static_cast<std::uint32_t>(lane.lanes() / kGroupLanes);
-    // Every lane's updates come before this, and what the last group reads after it.
-    const bool last = lane.lane() == 0 && pe_state.progress_groups->fetch_add_acq_rel(1) + 1 == groups;
+    // Every lane's updates come before this, and the last group's reads after it.
+    const bool last = lane.lane() == 0 && words.progress_groups.fetch_add_acq_rel(1) + 1 == groups;
     if (!group.broadcast(last, 0)) return;
-    // A word a lane: one after the other they would take as long as the progress kernel.
-    HostWords::Snapshot& snapshot = pe_state.host->snapshot;
+    // A word a lane: one lane would take as long for all as the rest of the progress kernel.
+    ProgressSnapshot& snapshot = pe_state.host->snapshot;
     constexpr std::uint32_t kWords = sizeof(Totals) / sizeof(std::uint64_t);
     for (std::uint32_t i = lane.lane(); i < kWords; i += kGroupLanes) {
       reinterpret_cast<std::uint64_t*>(&snapshot.totals)[i] =
@@ -88,7 +91,7 @@ struct ProgressKernel {
       backlog = static_cast<std::uint32_t>(pe_state.handler_queue(lane.lane()).was_occupied());
     backlog = group.reduce(backlog, Sum{});  // also: all of the snapshot is written
     if (lane.lane() != 0) return;
-    pe_state.progress_groups->store_relaxed(0);
+    words.progress_groups.store_relaxed(0);
     snapshot.moved = counter(result.moved).load_relaxed();
     snapshot.waiting = counter(result.waiting).load_relaxed();
     counter(result.moved).store_relaxed(0);
@@ -99,20 +102,22 @@ struct ProgressKernel {
   }
 };
 
-/// The same with what `Handlers` can apply. Not while a kernel waits for it. Returns the scratchpad that a
-/// group takes beside its pool.
+/// Loads the progress kernel that applies for `Handlers` too. Not while a kernel waits for one. Returns the
+/// scratchpad that a group takes beside its pool.
 template <class Handlers>
-std::uint32_t load_progress_kernel() {
-  using Body = ProgressKernel<Handlers>;
-  if (is_out_of_order(attributes_of<Body>())) {
+std::uint32_t load_progress_kernel(const Occupancy& occupancy) {
+  const CompiledKernel kernel = compiled<ProgressKernel<Handlers>>();
+  if (is_out_of_order(kernel.attributes())) {
     throw Error(Error::Kind::kDevice,
                 "this build is for GPUs whose scratchpad keeps an order that this one's need not keep; "
                 "configure with -DCMAKE_CUDA_ARCHITECTURES=native");
   }
-  (void)resident_groups<Body>(Body::kGroupLanes);
-  (void)allow_scratch<Body>(scratch_left_of<Body>(~0u));  // where it is refused, a launch says so
-  return declared_scratch<Body>() + kScratchAside;
+  (void)kernel.groups_a_processor(ProgressPolicy::kGroupLanes, 0);  // loads it
+  // Where it is refused, a launch says so.
+  (void)kernel.allow_scratch(occupancy.scratch_left_of(kernel, ~0u));
+  return kernel.declared_scratch() + kScratchAside;
 }
+/// Starts it on the stream. Returns "", or what went wrong.
 template <class Handlers>
 std::string start_progress_kernel(const Handlers& handlers, const PeState* pe_state, std::uint64_t number,
                                   ProgressShape shape, void* stream) {

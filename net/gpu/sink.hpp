@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/device/packing.hpp>
 #include <esker/net/gpu/handler_queue.hpp>
 #include <esker/net/gpu/outbox.hpp>
 
@@ -30,13 +31,13 @@ class DeviceSink {
   /// Applies some of what has arrived: what this lane waits for may wait for it.
   template <class AnyLane>
   ESKER_HD void pause(AnyLane& lane) {
-    if (++looks_ % kPollsUntilStarving == 0) is_abandoned_ = pe_state_->abandoned->load_relaxed() != 0;
+    if (++polls_ % kPollsUntilStarving == 0) is_abandoned_ = pe_state_->words->abandoned.load_relaxed() != 0;
     if constexpr (requires { lane.coalesced(); }) {
       const auto active = lane.coalesced();
       const std::uint32_t all = places(*pe_state_);
-      const std::uint32_t salt = active.of_leader(salt_of(lane) + looks_);
+      const std::uint32_t seed = active.of_leader(hash_seed_of(lane) + polls_);
       if (all > 0 &&
-          apply_some(*pe_state_, NoHandler{}, active, salt, salt * active.size() % all, active.size(), 1)
+          apply_some(*pe_state_, NoHandler{}, active, seed, seed * active.size() % all, active.size(), 1)
                   .messages > 0)
         return;
     }
@@ -48,9 +49,10 @@ class DeviceSink {
   ESKER_HD PackageQueue& queue() const { return const_cast<PackageQueue&>(pe_state_->host_queue); }
 
   const PeState* pe_state_;
-  std::uint32_t looks_ = 0;
+  std::uint32_t polls_ = 0;
   bool is_abandoned_ = false;
 };
+static_assert(Sink<DeviceSink>);
 
 }  // namespace esker::gpu
 

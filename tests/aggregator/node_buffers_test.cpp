@@ -114,12 +114,12 @@ void send_at_random(std::uint64_t seed, OnExhausted on_exhausted) {
         bench.sink.held.pop_front();
       }
     }
-    if (draw(random, 8) == 0) bench.buffers.close_all();
+    if (draw(random, 8) == 0) bench.buffers.close();
     if (draw(random, 8) == 0) bench.buffers.close_stale({false, 1ns * round}, 3ns, kNever);
     if (draw(random, 8) == 0) bench.receive_all();
     if (testing::Test::HasFatalFailure()) return;
   }
-  bench.buffers.close_all();
+  bench.buffers.close();
   EXPECT_TRUE(bench.buffers.empty());
   bench.receive_all();
   bench.ledger.expect_each_exactly_once();
@@ -222,7 +222,7 @@ TEST(NodeBuffers, ThoseOfOtherDestinationsStayOpen) {
   EXPECT_EQ(bench.sink.held[0]->destination, 0u);
   EXPECT_EQ(bench.sink.held[1]->destination, 3u);
   EXPECT_EQ(bench.buffers.open_buffers(), 1u);
-  bench.buffers.close_all();
+  bench.buffers.close();
   EXPECT_EQ(bench.sink.held.back()->destination, 1u);
   EXPECT_TRUE(bench.buffers.empty());
 }
@@ -266,7 +266,7 @@ TEST(NodeBuffers, ABufferReusedAtTheSameAddressIsNotTakenForTheOldOne) {
   Bench bench(1024, 1, OnExhausted::kPushBack, 1);
   bench.send(kInc, 1, 0);
   EXPECT_FALSE(bench.buffers.close_stale({false, 0us}, 10us, kNever));
-  bench.buffers.close_all();
+  bench.buffers.close();
   bench.receive_all();
   bench.send(kInc, 1, 0);  // the same buffer, filled as far
   EXPECT_FALSE(bench.buffers.close_stale({false, 10us}, 10us, kNever));

@@ -36,7 +36,7 @@ TEST(WireFormatPage, ExampleIsWhatNodeBuffersWriteForFigureA2) {
   const std::uint64_t inc[] = {address_word(1, 0x2000)};
   buffers.append({built_in(Operation::kPut, Operand::kBytes4).word(), 2, 2, 2, puts}, 0);
   buffers.append({built_in(Operation::kInc, Operand::kInt32).word(), 1, 1, 1, inc}, 0);
-  buffers.close_all();
+  buffers.close();
   ASSERT_EQ(sink.held.size(), 1u);
   const Buffer& buffer = *sink.held.front();
   std::vector<std::byte> written(buffer.bytes.get(), buffer.bytes.get() + buffer.used);

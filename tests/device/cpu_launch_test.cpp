@@ -230,21 +230,20 @@ TEST(FewSlots, PredicatedElectionDelivers) { expect_delivery_through_few_slots<t
 TEST(FewSlots, FineGrainElectionDelivers) { expect_delivery_through_few_slots<testing::SendFineGrain>(2); }
 TEST(FewSlots, AutoGroupElectionDelivers) { expect_delivery_through_few_slots<testing::SendAutoGrouped>(1); }
 
-/// Stages of two columns: a generation that one lane opens is often full before that lane has written.
-/// (An early version lost a package when the opener then had to send both generations.)
-TEST(AutoGroupElection, DeliversWhenOthersFillTheGenerationThatALaneHasJustOpened) {
+/// Blocks of two columns: one that a lane opens is often full before that lane has taken a column.
+TEST(AutoGroupElection, DeliversWhenOthersFillTheBlockThatALaneHasJustOpened) {
   constexpr std::uint32_t kMessages = 200;
   const LaunchShape shape{16, 16, 4};
   for (const GroupExecution execution : kBoth) {
     for (int repetition = 0; repetition < 5; ++repetition) {
       testing::QueueMemory memory(4096, 256);
       cpu::launch(shape, execution, [&](GroupLane& lane) {
-        BasicAutoGroup<2> grouping(lane);
+        GroupPacker<testing::QueueSink, 2> packer(lane, memory.sink());
         for (std::uint32_t m = 0; m < kMessages; ++m) {
           const std::uint64_t words[] = {testing::message_id(lane.global_id(), m)};
-          grouping.send(lane, memory.sink(), 1 + m % 7 / 6, words);
+          packer.append(1 + m % 7 / 6, words);
         }
-        grouping.finish(lane, memory.sink());
+        packer.close();
       });
       testing::Arrivals arrivals;
       while (arrivals.take(memory.sink().queue)) {

@@ -94,12 +94,12 @@ struct Uniform {
   std::uint32_t messages;
   ESKER_HD void operator()(GroupLane& lane) const {
     testing::QueueSink to = sink;
-    AutoGroup grouping(lane);
+    GroupPacker packer(lane, to);
     for (std::uint32_t m = 0; m < messages; ++m) {
       const std::uint64_t words[] = {testing::message_id(lane.global_id(), m)};
-      grouping.send(lane, to, testing::kShort, words);
+      packer.append(testing::kShort, words);
     }
-    grouping.finish(lane, to);
+    packer.close();
   }
 };
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/election/auto_group.hpp>
 #include <esker/device/election/by_destination.hpp>
 #include <esker/device/election/fine_grain.hpp>
 #include <esker/device/election/per_lane.hpp>
 #include <esker/device/election/per_wave.hpp>
 #include <esker/device/election/predicated.hpp>
+#include <esker/device/group_packer.hpp>
 
 #include "delivery.hpp"
 
@@ -166,22 +166,21 @@ struct SendFineGrain {
 
 struct SendAutoGrouped {
   struct Style {
-    AutoGroup& grouping;
+    GroupPacker<QueueSink>& packer;
     template <std::uint32_t Words>
-    ESKER_HD void send(GroupLane& lane, QueueSink& to, std::uint32_t command,
-                       const std::uint64_t (&words)[Words]) {
-      grouping.send(lane, to, command, words);
+    ESKER_HD void send(GroupLane&, QueueSink&, std::uint32_t command, const std::uint64_t (&words)[Words]) {
+      packer.append(command, words);
     }
   };
   Traffic traffic;
   QueueSink sink;
   ESKER_HD void operator()(GroupLane& lane) const {
     QueueSink to = sink;
-    AutoGroup grouping(lane);
+    GroupPacker packer(lane, to);
     for (std::uint32_t m = 0; m < traffic.messages(lane.global_id()); ++m) {
-      traffic.send(Style{grouping}, lane, to, m);
+      traffic.send(Style{packer}, lane, to, m);
     }
-    grouping.finish(lane, to);
+    packer.close();
   }
 };
 

@@ -31,7 +31,7 @@ struct Traffic {
   ESKER_HD std::uint32_t hits(std::uint64_t w) const { return static_cast<std::uint32_t>((mix(w) >> 7) % 6); }
 };
 
-/// Who wants less than a WorkItem's kernel gives writes a kernel like this.
+/// A program that wants less than the kernel of a WorkItem writes one like this.
 __global__ void send_from_own_kernel(DeviceContext context, Traffic traffic) {
   KernelItem item(context);
   const std::uint64_t id = item.global_id();
@@ -59,6 +59,8 @@ __global__ void send_as_groups(DeviceContext context, Traffic traffic) {
 
 /// Collective.
 Traffic make_traffic(Runtime& rt) {
+  rt.reserve_for(send_from_own_kernel, kGroupLanes);
+  rt.reserve_for(send_as_groups, kGroupLanes);
   return {rt.heap().allocate<std::uint64_t>(kLanes * rt.n_pes()),
           rt.heap().allocate<std::uint64_t>(kLanes * rt.n_pes()),
           rt.register_handler<std::uint64_t, std::uint64_t>(
@@ -88,8 +90,8 @@ void launch_on_esker_stream(Runtime& rt) {
   const Traffic traffic = make_traffic(rt);
   const auto stream = static_cast<gpu::Stream>(rt.stream());
   for (int round = 0; round < 3; ++round) {
-    send_from_own_kernel<<<kGroups, kGroupLanes, 0, stream>>>(rt.device_context(), traffic);
-    send_as_groups<<<kGroups, kGroupLanes, 0, stream>>>(rt.device_context(), traffic);
+    ESKER_GPU_START(send_from_own_kernel, kGroups, kGroupLanes, 0, stream, rt.device_context(), traffic);
+    ESKER_GPU_START(send_as_groups, kGroups, kGroupLanes, 0, stream, rt.device_context(), traffic);
     gpu::require(ESKER_GPU(GetLastError)(), "launching");
   }
   rt.barrier_all();
@@ -101,7 +103,7 @@ void launch_on_own_stream(Runtime& rt) {
   const Traffic traffic = make_traffic(rt);
   gpu::Stream stream = nullptr;
   gpu::require(ESKER_GPU(StreamCreateWithFlags)(&stream, ESKER_GPU(StreamNonBlocking)), "making a stream");
-  send_from_own_kernel<<<kGroups, kGroupLanes, 0, stream>>>(rt.device_context(), traffic);
+  ESKER_GPU_START(send_from_own_kernel, kGroups, kGroupLanes, 0, stream, rt.device_context(), traffic);
   gpu::require(ESKER_GPU(GetLastError)(), "launching");
   gpu::require(ESKER_GPU(StreamSynchronize)(stream), "waiting for the kernel");
   rt.barrier_all();
@@ -118,8 +120,8 @@ void launch_both_kinds(Runtime& rt) {
       shmem_inc(item, &hits[item.global_id() % 16],
                 static_cast<std::uint32_t>(item.global_id() % item.n_pes()));
     });
-    send_from_own_kernel<<<kGroups, kGroupLanes, 0, static_cast<gpu::Stream>(rt.stream())>>>(
-        rt.device_context(), traffic);
+    ESKER_GPU_START(send_from_own_kernel, kGroups, kGroupLanes, 0, static_cast<gpu::Stream>(rt.stream()),
+                    rt.device_context(), traffic);
     gpu::require(ESKER_GPU(GetLastError)(), "launching");
   }
   rt.quiet();
@@ -131,6 +133,30 @@ void launch_both_kinds(Runtime& rt) {
   EXPECT_EQ(sum[0], 4 * kLanes * rt.n_pes());
 }
 TEST_P(UserKernel, MixesWithLaunch) { run_pes(GetParam(), launch_both_kinds); }
+
+void launch_without_a_reservation(Runtime& rt) {
+  const auto counters = rt.heap().allocate<std::uint64_t>(kLanes * rt.n_pes());
+  const Traffic traffic{counters, counters, {}, seed()};
+  const auto stream = static_cast<gpu::Stream>(rt.stream());
+  ESKER_GPU_START(send_from_own_kernel, 1, kGroupLanes, 0, stream, rt.device_context(), traffic);
+  rt.barrier_all();
+}
+TEST(UserKernelDeathTest, IsToldToReserve) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run_pes(gpu_ways().front(), launch_without_a_reservation), "call rt.reserve_for\\(kernel");
+}
+
+void reserve_too_much(Runtime& rt) {
+  try {
+    rt.reserve_for(send_from_own_kernel, kGroupLanes, 1 << 20);
+    ADD_FAILURE() << "a group of a MiB of scratchpad fits";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kDevice);
+    EXPECT_NE(std::string(error.what()).find("reserve_for: a processor holds no group"), std::string::npos)
+        << error.what();
+  }
+}
+TEST(UserKernelReservation, ThatFitsNowhereIsRefused) { run_pes(gpu_ways().front(), reserve_too_much); }
 
 /// Nothing of Esker's.
 __global__ void fill(std::uint32_t* words, std::uint32_t count, std::uint32_t value) {
@@ -145,7 +171,7 @@ void work_beside(std::uint32_t value) {
   gpu::require(ESKER_GPU(StreamCreateWithFlags)(&stream, ESKER_GPU(StreamNonBlocking)), "making a stream");
   {
     const gpu::DeviceMemory memory(kWords * sizeof(std::uint32_t), "the program's own memory");
-    fill<<<(kWords + 127) / 128, 128, 0, stream>>>(memory.as<std::uint32_t>(), kWords, value);
+    ESKER_GPU_START(fill, (kWords + 127) / 128, 128, 0, stream, memory.as<std::uint32_t>(), kWords, value);
     gpu::require(ESKER_GPU(GetLastError)(), "launching");
     std::vector<std::uint32_t> words(kWords);
     gpu::require(ESKER_GPU(MemcpyAsync)(words.data(), memory.as<void>(), kWords * sizeof(std::uint32_t),

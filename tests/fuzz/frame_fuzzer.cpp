@@ -57,17 +57,17 @@ Outcome apply(const HandlerTable& handlers, const wire::FrameHeader& header, con
   BufferPool pool(256, kFuzzPes);
   NodeBuffers outbox(kFuzzReceiver, kFuzzPes, pool, OnExhausted::kGrow, sink);
   for (std::uint32_t slice = 0; slice < slices; ++slice) {
-    HandlerContext context({outcome.heap.get(), kHeapBytes}, kFuzzReceiver, kFuzzPes, outbox);
+    HostCall call{{outcome.heap.get(), kHeapBytes}, kFuzzReceiver, kFuzzPes, &outbox};
     Applier applier(handlers, slice, slices);
     try {
-      applier.apply(header, frame, context);
+      applier.apply(header, frame, call);
     } catch (const Error&) {
       outcome.failed = true;
     }
     outcome.applied += applier.applied();
     outcome.sent += applier.sent_by_handlers();
   }
-  outbox.close_all();
+  outbox.close();
   return outcome;
 }
 

@@ -21,7 +21,8 @@ inline constexpr std::uint16_t kTouchByte = 3;      // 1 word: a target of one b
 class FuzzHandlers {
  public:
   FuzzHandlers() {
-    table_.add({"add_and_forward", 2, 8, 8, [](HandlerContext& context, void* target, const void* arguments) {
+    table_.add({"add_and_forward", 2, 8, 8, [](HostCall& call, void* target, const void* arguments) {
+ HandlerContext context(call);
                   std::uint64_t value = 0;
                   std::uint64_t argument = 0;
                   std::memcpy(&value, target, sizeof value);
@@ -32,13 +33,14 @@ class FuzzHandlers {
                   esker::detail::SenderAccess::post(context, Command{Operation::kInc, Operand::kUint64, 0},
                                                     {address_word(pe, 8)});
                 }});
-    table_.add({"fill_or_throw", 9, 64, 8, [](HandlerContext&, void* target, const void* arguments) {
+    table_.add({"fill_or_throw", 9, 64, 8, [](HostCall&, void* target, const void* arguments) {
                   std::uint64_t first = 0;
                   std::memcpy(&first, arguments, sizeof first);
                   if (first % 2 == 1) throw std::runtime_error("odd");
                   std::memcpy(target, arguments, 64);
                 }});
-    table_.add({"touch_byte", 1, 1, 1, [](HandlerContext& context, void* target, const void*) {
+    table_.add({"touch_byte", 1, 1, 1, [](HostCall& call, void* target, const void*) {
+ HandlerContext context(call);
                   const auto byte = static_cast<unsigned char>(context.source() + 1);
                   std::memcpy(target, &byte, 1);
                 }});

@@ -96,10 +96,10 @@ class Appliers {
   std::vector<std::string> apply(const std::vector<std::byte>& frame, HeapView heap) {
     std::vector<std::string> errors;
     for (const auto& applier : all_) {
-      HandlerContext context(heap, kMe, kPes, outbox_);
+      HostCall call{heap, kMe, kPes, &outbox_};
       errors.emplace_back();
       try {
-        applier->apply(header_of(frame), frame.data(), context);
+        applier->apply(header_of(frame), frame.data(), call);
       } catch (const Error& error) {
         errors.back() = std::string(to_string(error.kind())) + ": " + error.what();
       }
@@ -119,7 +119,7 @@ class Appliers {
   const Applier& operator[](std::size_t slice) const { return *all_[slice]; }
   /// Messages that handlers sent, once closed.
   std::uint64_t close_and_count() {
-    outbox_.close_all();
+    outbox_.close();
     std::uint64_t count = 0;
     for (const Buffer* buffer : sink_.held) count += buffer->messages;
     return count;

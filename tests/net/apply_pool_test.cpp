@@ -32,7 +32,8 @@ struct Submitted {
 class Helpers : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   Helpers() {
-    handlers.add({"add_and_tell", 2, 8, 8, [](HandlerContext& context, void* target, const void* arguments) {
+    handlers.add({"add_and_tell", 2, 8, 8, [](HostCall& call, void* target, const void* arguments) {
+ HandlerContext context(call);
                     std::uint64_t argument = 0;
                     std::memcpy(&argument, arguments, sizeof argument);
                     *static_cast<std::uint64_t*>(target) += argument;
@@ -122,7 +123,7 @@ TEST_P(Helpers, CloseWhatHandlersSentAfterTheTimeOutWithoutBeingAsked) {
 // A handler that waits keeps the helpers' queues full.
 TEST_P(Helpers, PushBackWhileTheyAreBusy) {
   std::atomic<bool> go_on{false};
-  handlers.add({"wait", 1, 1, 1, [&](HandlerContext&, void*, const void*) {
+  handlers.add({"wait", 1, 1, 1, [&](HostCall&, void*, const void*) {
                   while (!go_on.load()) std::this_thread::yield();
                 }});
   std::deque<Submitted> jobs;

@@ -69,8 +69,8 @@ TEST_P(Apply, EachSliceAppliesItsBlocksOnly) {
     BufferPool pool(4096, 2);
     HoldingSink sink;
     NodeBuffers outbox(kMe, kPes, pool, OnExhausted::kGrow, sink);
-    HandlerContext context(heap.view(), kMe, kPes, outbox);
-    Applier(handlers, slice, GetParam()).apply(header_of(frame), frame.data(), context);
+    HostCall call{heap.view(), kMe, kPes, &outbox};
+    Applier(handlers, slice, GetParam()).apply(header_of(frame), frame.data(), call);
     for (const std::uint64_t at : everywhere) {
       std::uint64_t word = 0;
       std::memcpy(&word, heap.base() + at, 8);
@@ -138,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(Slices, Apply, ::testing::Values(1, 2, 3, 7));
 class ApplyHandlers : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   ApplyHandlers() {
-    table.add({"add_and_tell", 2, 8, 8, [this](HandlerContext& context, void* target, const void* arguments) {
+    table.add({"add_and_tell", 2, 8, 8, [this](HostCall& call, void* target, const void* arguments) {
+ HandlerContext context(call);
                  std::uint64_t argument = 0;
                  std::memcpy(&argument, arguments, sizeof argument);
                  EXPECT_EQ(context.source(), kSender);
@@ -150,7 +151,7 @@ class ApplyHandlers : public ::testing::TestWithParam<std::uint32_t> {
                      {address_word(static_cast<std::uint32_t>(argument % kPes), 8)});
                  ++calls;
                }});
-    table.add({"fragile", 2, 8, 8, [this](HandlerContext&, void*, const void* arguments) {
+    table.add({"fragile", 2, 8, 8, [this](HostCall&, void*, const void* arguments) {
                  std::uint64_t argument = 0;
                  std::memcpy(&argument, arguments, sizeof argument);
                  if (argument % 2 == 1) throw std::runtime_error("odd");

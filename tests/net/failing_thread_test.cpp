@@ -89,7 +89,8 @@ TEST_P(FailingThread, OfTheNetworkFailsTheJobOnEveryPe) {
 TEST_P(FailingThread, OfAnApplyHelperIsToldToTheOwnerAndEndsNoJob) {
   constexpr ApplierSettings kSettings{kMe, kPes, 1024, 4, std::chrono::microseconds{100}};
   HandlerTable handlers;
-  handlers.add({"answer", 1, 8, 8, [](HandlerContext& context, void*, const void*) {
+  handlers.add({"answer", 1, 8, 8, [](HostCall& call, void*, const void*) {
+                  HandlerContext context(call);
                   esker::detail::SenderAccess::post(context, built_in(Operation::kInc, Operand::kUint64),
                                                     {address_word(0, 8)});
                 }});

@@ -1,6 +1,6 @@
 // Sends messages through one queue with one end of one release/acquire pair weakened.
 //
-//     queue_mutant spsc|mpmc|package none|fill-release|fill-acquire|reuse-release|reuse-acquire
+//     queue_mutant spsc|mpmc|package|mailbox none|fill-release|fill-acquire|reuse-release|reuse-acquire
 //
 // Always built with ThreadSanitizer: the machine that runs the tests may order more than the language
 // promises, so a weakened queue would deliver there, but a missing happens-before edge is a race report
@@ -8,9 +8,12 @@
 #include <cstdint>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <esker/queue/mailbox.hpp>
 #include <esker/queue/mpmc_queue.hpp>
 #include <esker/queue/package_memory.hpp>
 #include <esker/queue/spsc_queue.hpp>
@@ -70,11 +73,34 @@ bool exchange_packages() {
       });
 }
 
+bool exchange_by_mailbox() {
+  using Box = BasicMailbox<WeakenedAtomic>;
+  std::vector<std::uint64_t> storage(kSlots * Box::kSlotBytes / 8);
+  const auto senders = std::make_unique<Box::Turn[]>(kSlots);
+  const auto receivers = std::make_unique<Box::Turn[]>(kSlots);
+  const Box box(reinterpret_cast<std::byte*>(storage.data()), senders.get(), receivers.get());
+  return exchange(
+      [box](std::uint64_t i) {
+        std::uint64_t turn = 0;
+        while (!box.try_claim(i % kSlots, turn)) std::this_thread::yield();
+        box.payload(i % kSlots)[0] = i;
+        box.publish(i % kSlots, turn, 0, {0, 1, 1});
+      },
+      [box](std::uint64_t i) {
+        std::uint64_t turn = 0;
+        while (!box.try_take(i % kSlots, 0, turn)) std::this_thread::yield();
+        const bool right = box.payload(i % kSlots)[0] == i;
+        box.release(i % kSlots, turn);
+        return right;
+      });
+}
+
 int run(const std::string& queue, const std::string& end) {
   static const std::map<std::string, bool (*)()> kQueues = {
       {"spsc", exchange_messages<SpscQueue<std::uint64_t, WeakenedAtomic>>},
       {"mpmc", exchange_messages<MpmcQueue<std::uint64_t, WeakenedAtomic>>},
-      {"package", exchange_packages}};
+      {"package", exchange_packages},
+      {"mailbox", exchange_by_mailbox}};
   static const std::map<std::string, End> kEnds = {{"none", End::kNone},
                                                    {"fill-release", End::kFillRelease},
                                                    {"fill-acquire", End::kFillAcquire},

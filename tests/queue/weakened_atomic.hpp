@@ -27,6 +27,13 @@ class WeakenedAtomic : public SystemAtomic<T> {
       SystemAtomic<T>::store_release(desired);
     }
   }
+  /// A release too, on the host.
+  void store_after_fence(T desired) { store_release(desired); }
+  bool compare_exchange_acquire(T& expected, T desired) {
+    const End end = is_producer ? End::kReuseAcquire : End::kFillAcquire;
+    return end == weakened_end ? this->compare_exchange_relaxed(expected, desired)
+                               : SystemAtomic<T>::compare_exchange_acquire(expected, desired);
+  }
 };
 
 }  // namespace esker

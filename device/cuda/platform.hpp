@@ -1,0 +1,21 @@
+// CUDA's device pass: how a lane gives way, and what is true of device code. The same names as
+// device/cpu/platform.hpp.
+#pragma once
+
+#include <esker/device/platform.hpp>
+
+#if defined(ESKER_ON_CUDA)
+
+namespace esker::detail {
+
+ESKER_HD inline void give_way() {
+  __nanosleep(100);
+}
+
+inline constexpr bool kLanesUseHostCores = false;
+inline constexpr bool kHostCallsDeviceCode = false;
+ESKER_HD constexpr bool is_lane() { return true; }
+
+}  // namespace esker::detail
+
+#endif

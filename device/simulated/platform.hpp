@@ -1,0 +1,27 @@
+// A simulated GPU's build, both passes: how a lane gives way, and what is true of lanes that are fibers of
+// the host. The same names as device/cpu/platform.hpp.
+#pragma once
+
+#include <esker/device/platform.hpp>
+#include <esker/device/simulated/lanes.hpp>
+
+#if defined(ESKER_ON_SIMULATED)
+#include <esker/device/simulated/language.hpp>
+#endif
+
+namespace esker::detail {
+
+inline void give_way() { simulated::yield(); }
+
+inline constexpr bool kLanesUseHostCores = true;
+
+ESKER_PASS_BEGIN
+#if defined(ESKER_ON_SIMULATED)
+inline constexpr bool kHostCallsDeviceCode = true;  // there is one pass for both
+#else
+inline constexpr bool kHostCallsDeviceCode = false;
+#endif
+inline bool is_lane() { return simulated::here.is_lane; }
+ESKER_PASS_END
+
+}  // namespace esker::detail

@@ -1,0 +1,18 @@
+// Laying out a frame of the network for the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <esker/aggregator/wire.hpp>
+#include <esker/net/gpu/frame_layout.hpp>
+
+namespace esker::gpu {
+
+/// Copies the frame, which find_defect() has passed, and the table of its chunks into a slot of that layout:
+/// each run as chunks of at most kChunkMessages messages. Returns how many chunks; the table starts that many
+/// in front of the frame. `slot` is aligned to 8 bytes.
+std::uint32_t stage_frame(const wire::FrameHeader& header, const std::byte* frame, const FrameLayout& layout,
+                          std::byte* slot);
+
+}  // namespace esker::gpu

@@ -1,0 +1,47 @@
+// Frames of the network on the device: their slots, their way there, and their end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <esker/device/gpu/api.hpp>
+#include <esker/net/apply_pool.hpp>
+#include <esker/net/gpu/engine/opened_device.hpp>
+#include <esker/net/gpu/frame_layout.hpp>
+#include <esker/net/gpu/pe_state.hpp>
+
+namespace esker::gpu {
+
+/// Contract. The network's owner. A job stays valid until its `left` is 0.
+/// Ordering. [frame], see FrameTurn and HostWords; [job] job.left is released once the frame is applied.
+class Frames {
+ public:
+  /// Frames have up to `frame_bytes`.
+  Frames(const OpenedDevice& device, std::uint32_t frame_bytes);
+
+  /// The part of the PE state that lanes need to take chunks.
+  void fill_in(PeState& pe_state) const;
+  /// Sends a frame to the device, where lanes apply it. False: all slots are in use.
+  bool try_submit(ApplyJob& job);
+  /// Ends the jobs whose frames are applied. True if there was one.
+  bool collect(const HostWords& host);
+  std::uint32_t in_flight() const { return in_flight_; }
+
+ private:
+  struct Slot {
+    ApplyJob* job = nullptr;  // null: free
+    std::uint64_t generation = 0;
+  };
+
+  const OpenedDevice& device_;
+  const FrameLayout layout_;
+  DeviceMemory turns_, frames_;
+  PinnedMemory staging_;  // as frames_
+  PinnedMemory cursors_;  // what is copied to the turns
+  std::array<Slot, kFrames> slots_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t in_flight_ = 0;
+};
+
+}  // namespace esker::gpu

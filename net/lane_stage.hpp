@@ -1,0 +1,43 @@
+// Completion of what lanes send through the package queue: the aggregators.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <esker/aggregator/aggregator.hpp>
+#include <esker/net/completion_stage.hpp>
+
+namespace esker {
+
+/// Contract. Calls complete only while no lanes on the host run: they are the same thread's.
+class LaneStage final : public CompletionStage {
+ public:
+  /// `published`: messages of lanes so far. `call_handlers`: lanes have sent active messages; a barrier
+  /// clears it.
+  LaneStage(Aggregators& aggregators, const std::atomic<std::uint64_t>& published,
+            std::atomic<bool>& call_handlers)
+      : aggregators_{aggregators}, published_{published}, call_handlers_{call_handlers} {}
+
+  void begin(const NetworkRequest& call) override {
+    epoch_ = call.flush_epoch;
+    if (call.kind == NetworkRequest::Kind::kBarrier)
+      may_send_ = call_handlers_.exchange(false, std::memory_order_relaxed);
+  }
+  void flush() override { epoch_ = aggregators_.request_flush(); }
+  bool flushed() override { return aggregators_.flushed(epoch_); }
+  const char* waits_for() const override { return "the aggregators to close their buffers"; }
+  std::uint64_t sent() const override { return published_.load(std::memory_order_acquire); }
+  bool may_send() const override { return may_send_; }
+
+  /// Buffers are in the pools again.
+  void ring() { aggregators_.ring(); }
+
+ private:
+  Aggregators& aggregators_;
+  const std::atomic<std::uint64_t>& published_;
+  std::atomic<bool>& call_handlers_;
+  std::uint64_t epoch_ = 0;
+  bool may_send_ = false;  // of the barrier that is served
+};
+
+}  // namespace esker

@@ -1,0 +1,72 @@
+// The calls in which PEs come together: gathers, barriers, reductions; and quiet, which is this PE's alone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <esker/aggregator/aggregator.hpp>
+#include <esker/net/network.hpp>
+#include <esker/net/network_request.hpp>
+#include <esker/runtime.hpp>
+#include <esker/runtime/current_call.hpp>
+#include <esker/runtime/job_shape.hpp>
+#include <esker/runtime/wait_loop.hpp>
+
+namespace esker {
+
+/// What a gather is for, so that PEs in different calls notice.
+enum class Collective : std::uint32_t { kStart = 1, kAllocate, kFree, kRegister, kBarrier, kReduce, kEnd };
+const char* to_string(Collective collective);
+
+/// How long a PE that leaves by an exception waits for the others, and they for its reason.
+inline constexpr std::chrono::seconds kPartingPatience{2};
+
+/// Contract. The user's thread; all but quiet() collective and in the same order on every PE.
+/// Errors.   Error{kContract} on every PE if they are in different calls; what the runtime has failed with.
+class Collectives {
+ public:
+  using Values = std::array<std::uint64_t, 6>;
+
+  Collectives(const JobShape& job, CurrentCall& call, Aggregators& aggregators, Network& network,
+              WaitLoop& waits)
+      : job_{job}, call_{call}, aggregators_{aggregators}, network_{network}, waits_{waits} {}
+
+  /// Every message that this PE has sent is applied. Local.
+  void quiet();
+  /// Every message that any PE has sent is applied. `leaves`: by an exception, so that peers in other calls
+  /// need not wonder about the order of theirs.
+  void barrier(Collective collective, bool leaves = false);
+  /// Every PE's values.
+  std::vector<GatherBlock> gather(Collective collective, const Values& values);
+  /// Element by element over the PEs.
+  template <class T>
+  void all_reduce(std::span<T> values, Reduction reduction);
+
+  /// Any thread, racy: the user's thread waits for others.
+  bool was_waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+ private:
+  void new_request(NetworkRequest::Kind kind, const char* call);
+  GatherBlock new_block(Collective collective);
+  void serve();
+  void require_same_call();
+  void require_same_reduction(const std::vector<GatherBlock>& blocks) const;
+
+  const JobShape job_;
+  CurrentCall& call_;
+  Aggregators& aggregators_;
+  Network& network_;
+  WaitLoop& waits_;
+  // A member: a call that gives up leaves it behind for the network's owner to drop.
+  NetworkRequest request_{};
+  std::uint32_t calls_ = 0;  // collective ones
+  std::atomic<bool> waiting_{false};
+};
+
+extern template void Collectives::all_reduce(std::span<std::uint64_t> values, Reduction reduction);
+extern template void Collectives::all_reduce(std::span<double> values, Reduction reduction);
+
+}  // namespace esker

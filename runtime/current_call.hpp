@@ -1,0 +1,79 @@
+// Which call of Esker the user's thread is in, for reports, and what the last kernel there threw.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <esker/net/failure.hpp>
+
+namespace esker {
+
+/// Contract. The user's thread enters and leaves calls by a Scope; the observations are for any thread.
+class CurrentCall {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit CurrentCall(const Failure& failure) : failure_{failure} {}
+
+  /// Refuses calls after a failure: throws it.
+  class Scope {
+   public:
+    /// `name` stays valid until the end of the scope.
+    Scope(CurrentCall& current, const char* name, bool is_kernel = false) : current_{current} {
+      current_.failure_.raise_if_set();
+      current_.thrown_.clear();
+      current_.count_one();
+      const std::lock_guard lock(current_.mutex_);
+      current_.name_ = name;
+      current_.since_ = Clock::now();
+      current_.is_kernel_ = is_kernel;
+    }
+    ~Scope() {
+      {
+        const std::lock_guard lock(current_.mutex_);
+        current_.name_ = nullptr;
+      }
+      current_.count_one();
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    CurrentCall& current_;
+  };
+
+  struct Seen {
+    std::string name;
+    double seconds;
+    bool is_kernel;
+  };
+  /// Nothing: the user's thread is outside Esker.
+  std::optional<Seen> was_in() const {
+    const std::lock_guard lock(mutex_);  // also keeps the name from going meanwhile
+    if (name_ == nullptr) return std::nullopt;
+    return Seen{name_, std::chrono::duration<double>(Clock::now() - since_).count(), is_kernel_};
+  }
+
+  /// Grows with each call that begins or ends.
+  std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  void count_one() { count_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// The user's thread: what the last call threw, if that was a kernel's. Peers hear of it if this PE leaves.
+  const std::string& thrown() const { return thrown_; }
+  void set_thrown(std::string what) { thrown_ = std::move(what); }
+
+ private:
+  const Failure& failure_;
+  std::atomic<std::uint64_t> count_{0};
+  std::string thrown_;
+  mutable std::mutex mutex_;
+  const char* name_ = nullptr;  // guarded by mutex_
+  Clock::time_point since_;     // guarded by mutex_
+  bool is_kernel_ = false;      // guarded by mutex_
+};
+
+}  // namespace esker

@@ -1,0 +1,83 @@
+// Lanes on the host's cores, the heap in the host's memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include <esker/device/error.hpp>
+#include <esker/queue/package_memory.hpp>
+#include <esker/runtime/lane_executor.hpp>
+
+namespace esker {
+namespace {
+
+class HostExecutor final : public LaneExecutor {
+ public:
+  HostExecutor(const Config& config, const JobShape& job) : config_{config}, job_{job} {}
+
+  bool on_device() const override { return false; }
+  std::string name() const override { return "cpu"; }
+  std::string describe(std::uint32_t lane_threads) const override {
+    return fmt::format("{} lane thread{}", lane_threads, lane_threads == 1 ? "" : "s");
+  }
+
+  HeapMemory make_heap() override {
+    const std::uint64_t automatic = std::min(total_host_bytes() / job_.pes_on_host, address_space_left()) / 2;
+    return HeapMemory(config_.heap_bytes != 0 ? config_.heap_bytes : automatic, config_.huge_pages);
+  }
+  bool heap_on_host() const override { return true; }
+  std::uint64_t available_bytes(const HeapMemory& /*heap*/) const override {
+    return available_host_bytes() / job_.pes_on_host;
+  }
+  void set_heap_end(std::uint64_t /*bytes*/) override {}
+  void read(void* to, const std::byte* in_heap, std::uint64_t bytes) override {
+    std::memcpy(to, in_heap, bytes);
+  }
+  void write(std::byte* in_heap, const void* from, std::uint64_t bytes) override {
+    std::memcpy(in_heap, from, bytes);
+  }
+
+  PackageQueue make_queue(detail::KernelContext& context) override {
+    queue_.emplace(config_.package_slots, config_.package_bytes);
+    return context.queue = queue_->queue();
+  }
+  std::uint32_t aggregators() const override { return config_.aggregators; }
+  const std::atomic<std::uint64_t>& published(const LaneCounters& on_host,
+                                              const Aggregators& /*aggregators*/) const override {
+    return on_host.published;
+  }
+  void attach(Network& /*network*/) override {}
+  void add_handler(std::uint32_t /*index*/, const HandlerTable::Entry& /*entry*/,
+                   detail::KernelContext& /*context*/) override {}
+
+  void link_peers(Collectives& /*collectives*/, detail::KernelContext& /*context*/) override {}
+  void part_from_peers(Collectives& /*collectives*/) override {}
+  bool abandon(std::chrono::seconds /*patience*/) override { return true; }
+
+  void* stream() const override { return nullptr; }
+  gpu::Occupancy& occupancy() override { misuse("Occupancy of a GPU: lanes run on the host"); }
+  void reserve(const gpu::KernelFacts& /*kernel*/, std::uint32_t /*group_lanes*/,
+               std::uint32_t /*scratch_bytes*/, detail::KernelContext& /*context*/) override {}
+  void begin_launch(const char* kernel) override {
+    misuse(fmt::format("launch of '{}' on a GPU: lanes run on the host", kernel));
+  }
+  void end_launch(const std::string& /*error*/) override {}
+
+  DeviceTraffic traffic() const override { return {}; }
+  std::string was_doing() const override { return {}; }
+  std::uint64_t was_occupied(const PackageQueue& queue) const override { return queue.was_occupied(); }
+
+ private:
+  const Config& config_;
+  const JobShape job_;
+  std::optional<PackageMemory> queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<LaneExecutor> make_host_executor(const Config& config, const JobShape& job) {
+  return std::make_unique<HostExecutor>(config, job);
+}
+
+}  // namespace esker

@@ -1,0 +1,81 @@
+// What a launch adds to the lanes that it runs.
+#include <esker/runtime/launches.hpp>
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+
+#include <esker/device/error.hpp>
+
+namespace esker {
+
+std::uint32_t lane_threads(const Config& config, const JobShape& job) {
+  if (config.cpu_threads != 0) return config.cpu_threads;
+  cpu_set_t set;
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  const auto usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::max(1u, static_cast<std::uint32_t>(usable) / (usable < online ? 1 : job.pes_on_host));
+}
+
+void Launches::run_groups(const LaunchShape& shape, const char* name, const LaneWorkers::Function& function) {
+  failure_.raise_if_set();
+  if (shape.group_lanes == 0 || shape.wave_lanes == 0)
+    misuse("launch: a group and a wave have at least one lane");
+  const CurrentCall::Scope call(call_, name, true);
+  if (tracer_ != nullptr) name = tracer_->keep(name);
+  TraceSpan span(tracer_, TraceWhat::kLaunch, name);
+  if (span.is_on()) span.set_values({static_cast<std::uint32_t>(shape.groups()), 0, 0, 0});
+  aggregators_.set_producing(true);
+  struct Done {
+    Aggregators& aggregators;
+    ~Done() { aggregators.set_producing(false); }
+  } const done{aggregators_};
+  try {
+    workers_.run(
+        shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);
+  } catch (...) {
+    throw_with_kernel(name);
+  }
+  failure_.raise_if_set();
+}
+
+/// In a handler of what a lane of `kernel` has thrown.
+void Launches::throw_with_kernel(const char* kernel) {
+  failure_.raise_if_set();  // which lanes throw too, while they wait
+  const auto lane = workers_.throwing_lane();
+  const std::string thrower =
+      lane ? fmt::format("lane {} of group {} of kernel '{}'", lane->lane, lane->group, kernel)
+           : fmt::format("kernel '{}'", kernel);
+  auto kind = Error::Kind::kKernel;
+  std::string what;
+  try {
+    throw;
+  } catch (const Error& error) {
+    kind = error.kind();
+    what = fmt::format("{}: {}", thrower, error.what());
+  } catch (const std::exception& error) {
+    what = fmt::format("{} has thrown: {}", thrower, error.what());
+  } catch (...) {
+    what = fmt::format("{} has thrown what is no std::exception", thrower);
+  }
+  call_.set_thrown(what);
+  std::throw_with_nested(Error(kind, what));
+}
+
+void* Launches::begin(const char* name) {
+  failure_.raise_if_set();
+  call_.count_one();
+  if (tracer_ != nullptr) launching_.emplace(tracer_, TraceWhat::kLaunch, tracer_->keep(name));
+  executor_.begin_launch(name);
+  return executor_.stream();
+}
+
+void Launches::end(const std::string& error) {
+  launching_.reset();
+  executor_.end_launch(error);
+}
+
+}  // namespace esker

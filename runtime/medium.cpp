@@ -1,0 +1,80 @@
+// MPI or loopback.
+#include <esker/runtime/medium.hpp>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
+
+#include <esker/device/error.hpp>
+#include <esker/net/loopback/transport.hpp>
+#include <esker/runtime/launcher.hpp>
+
+#if ESKER_WITH_MPI
+#include <esker/net/mpi/transport.hpp>
+#endif
+
+namespace esker {
+namespace {
+
+/// Gives `transport` back, unless its one PE is one of several processes that a launcher has started: as many
+/// jobs would each do all the work, and each verify it.
+std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport, const char* what_to_do) {
+  if (transport->n_pes() > 1) return transport;
+  const auto launched = find_launched_processes();
+  if (!launched) return transport;
+  const std::string name = transport->name();
+  transport->close(true);
+  throw Error(
+      Error::Kind::kConfiguration,
+      fmt::format("Runtime: {}={} says that a launcher has started {} processes, but this one is alone "
+                  "over {}: {}; if each is to be a job of its own, unset {}",
+                  launched->variable, launched->processes, launched->processes, name, what_to_do,
+                  launched->variable));
+}
+
+#if ESKER_WITH_MPI
+// A Runtime of this process has initialised MPI, and finalises it at its end.
+std::atomic<bool> mpi_is_a_runtimes{false};
+
+Medium over_mpi() {
+  if (mpi_is_a_runtimes.load()) {
+    throw Error(
+        Error::Kind::kConfiguration,
+        "Runtime: an earlier Runtime of this process has initialised MPI for itself, and MPI cannot be "
+        "initialised again: keep one Runtime for the whole program, or call MPI_Init_thread with "
+        "MPI_THREAD_MULTIPLE before the first Runtime and MPI_Finalize after the last");
+  }
+  const auto ownership = mpi::find_ownership();
+  mpi_is_a_runtimes.store(!mpi::is_initialised());
+  return {[](const TransportLimits& limits) {
+            return not_one_of_many(
+                mpi::connect(limits),
+                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+          },
+          ownership == mpi::Ownership::kOwnThread};
+}
+#endif
+
+}  // namespace
+
+Medium choose_medium(const Config& config) {
+#if ESKER_WITH_MPI
+  const bool use_mpi =
+      config.transport == TransportKind::kMpi ||
+      (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
+  if (use_mpi) return over_mpi();
+  const char* const what_to_do = config.transport == TransportKind::kLoopback
+                                     ? "use --transport mpi, or leave --transport out"
+                                     : "use --transport mpi";
+#else
+  const char* const what_to_do = "this library was built without MPI; configure it with -DESKER_MPI=ON";
+#endif
+  auto world = std::make_shared<loopback::World>(1);
+  return {[world, what_to_do](const TransportLimits& limits) {
+            return not_one_of_many(world->connect(0, limits), what_to_do);
+          },
+          true};
+}
+
+}  // namespace esker

@@ -1,0 +1,117 @@
+// The one wait of host threads: lanes that need space, and the user's thread in its calls.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include <esker/aggregator/aggregator.hpp>
+#include <esker/aggregator/trace.hpp>
+#include <esker/device/error.hpp>
+#include <esker/net/failure.hpp>
+#include <esker/net/network.hpp>
+#include <esker/queue/waiting.hpp>
+#include <esker/runtime/network_owner.hpp>
+
+namespace esker {
+
+/// A thread that waits lends itself to aggregation and, where it owns the network, to progress; then it naps.
+///
+/// Contract. Any thread of this PE. The constructing thread is the user's.
+/// Errors.   What the runtime has failed with, from wait(); or that peers have not come, after give_up_at().
+class WaitLoop {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `while_napping` is called between naps.
+  WaitLoop(const Failure& failure, Doorbell& bell, Aggregators& aggregators, Network& network,
+           NetworkOwner& owner, Tracer* tracer, std::function<void()> while_napping)
+      : failure_{failure},
+        bell_{bell},
+        aggregators_{aggregators},
+        network_{network},
+        owner_{owner},
+        tracer_{tracer},
+        while_napping_{std::move(while_napping)} {}
+
+  struct Nothing {
+    void operator()() const {}
+  };
+  /// Until `ready()`. `what` is for reports, a literal or a call's name; `from_lane`: reports count it as a
+  /// lane that is blocked. `meanwhile` is called again and again.
+  template <class Ready, class Meanwhile = Nothing>
+  void wait(const char* what, Ready ready, bool from_lane, Meanwhile meanwhile = {}) {
+    const TraceSpan span(tracer_, TraceWhat::kWait, what);
+    Backoff backoff{kLongestNap, network_.yields()};
+    BlockedLane blocked{waiting_lanes_};
+    while (!ready()) {
+      failure_.raise_if_set();
+      meanwhile();
+      if (help()) {
+        backoff.reset();
+        continue;
+      }
+      if (network_.has_news()) network_.bell().ring();  // what is waited for may hang on it
+      if (from_lane) blocked.mark();
+      if (backoff.napping()) {
+        while_napping_();
+        if (give_up_at_ && Clock::now() > *give_up_at_) {
+          throw Error(Error::Kind::kNetwork, fmt::format("{}: the other PEs have not come", what));
+        }
+      }
+      backoff.wait(bell_, [&] { return ready() || failure_.is_set(); });
+    }
+  }
+
+  /// One step on the calling thread. True if something moved.
+  bool help() {
+    bool moved = aggregators_.help();
+    if (std::this_thread::get_id() == user_thread_) moved |= owner_.step_if_caller();
+    return moved;
+  }
+
+  /// The user's thread: no wait is longer than until then.
+  void give_up_at(Clock::time_point time) { give_up_at_ = time; }
+  /// Any thread, racy: lane threads that are blocked.
+  std::uint32_t lanes_waiting() const { return waiting_lanes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::chrono::microseconds kLongestNap{1000};
+
+  /// A lane counts as blocked once a round has moved nothing, until its wait ends.
+  class BlockedLane {
+   public:
+    explicit BlockedLane(std::atomic<std::uint32_t>& count) : count_{count} {}
+    ~BlockedLane() {
+      if (marked_) count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    BlockedLane(const BlockedLane&) = delete;
+    BlockedLane& operator=(const BlockedLane&) = delete;
+    void mark() {
+      if (!marked_) count_.fetch_add(1, std::memory_order_relaxed);
+      marked_ = true;
+    }
+
+   private:
+    std::atomic<std::uint32_t>& count_;
+    bool marked_ = false;
+  };
+
+  const Failure& failure_;
+  Doorbell& bell_;
+  Aggregators& aggregators_;
+  Network& network_;
+  NetworkOwner& owner_;
+  Tracer* const tracer_;
+  const std::function<void()> while_napping_;
+  const std::thread::id user_thread_ = std::this_thread::get_id();
+  std::optional<Clock::time_point> give_up_at_;
+  std::atomic<std::uint32_t> waiting_lanes_{0};
+};
+
+}  // namespace esker
