@@ -12,12 +12,14 @@
 #include <utility>
 
 #include <esker/device/cpu/launch.hpp>
-#include <esker/error.hpp>
 #include <esker/device/launch.hpp>
-#include <esker/net/gpu/handler_code.hpp>
+#include <esker/error.hpp>
+#include <esker/runtime.hpp>
 #include <esker/runtime/host_worker.hpp>
 #include <esker/runtime/kernel_item.hpp>
-#include <esker/runtime.hpp>
+#if defined(ESKER_DEVICE_COMPILER)  // a host compiler would read for nothing what runs on GPUs
+#include <esker/net/gpu/handler_code.hpp>
+#endif
 
 namespace esker {
 

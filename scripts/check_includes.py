@@ -44,6 +44,9 @@ VENDOR_NAME = re.compile(
     r"|__global__|__device__|__host__|__shared__|__launch_bounds__|__syncthreads|__hip_\w+"
     r"|(?:cuda|hip)[A-Z]\w*|cuda::|cub::|threadIdx|blockIdx)"
 )
+# A public header may declare names of the library's own namespace, not define them.
+DETAIL = re.compile(r"^namespace (?:esker::)?detail \{\n(.*?)^\}", re.S | re.M)
+DECLARATION = re.compile(r"\s*(?:template <[^<>]*>)?\s*(?:struct|class) \w+;")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|endif)\b")
 DEVICE_COMPILER = re.compile(r"^\s*#\s*if defined\(ESKER_DEVICE_COMPILER\)\s*$")
@@ -107,6 +110,8 @@ class Checker:
         folder = self.layer(path)
         conditions = 0
         self.files += 1
+        if path in self.layer_of_public:
+            self.check_detail(file)
         for number, line in enumerate(code_lines(file.read_text(encoding="utf-8")), 1):
             if match := CONDITION.match(line):
                 conditions += -1 if match[1] == "endif" else 1
@@ -119,6 +124,13 @@ class Checker:
             elif folder not in ("device", "bench", "examples") and not path.startswith(("tests/device/", "tests/install/")):
                 if match := VENDOR_NAME.search(line):
                     self.report(file, number, f"{match[1]} outside device/")
+
+    def check_detail(self, file):
+        text = "\n".join(code_lines(file.read_text(encoding="utf-8")))
+        for block in DETAIL.finditer(text):
+            if DECLARATION.sub("", block[1]).strip():
+                line = text.count("\n", 0, block.start()) + 1
+                self.report(file, line, "a public header only declares names of namespace detail")
 
     def check_direction(self, file, number, path, header):
         folder, target = self.layer(path), self.layer(header)

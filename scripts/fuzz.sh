@@ -18,7 +18,7 @@ fi
 mkdir -p "$build/include" "$build/found"
 ln -sfn "$root" "$build/include/esker"
 flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-       -I"$build/include" -fno-sanitize-recover=all)
+       -I"$root/include" -I"$build/include" -fno-sanitize-recover=all)
 
 "$clang" "${flags[@]}" "$root/tests/fuzz/make_corpus.cpp" -o "$build/make_corpus" -lfmt
 rm -rf "$build/corpus"

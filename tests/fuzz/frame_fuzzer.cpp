@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 
+#include <esker/aggregator/node_buffers.hpp>
 #include <esker/aggregator/wire.hpp>
 #include <esker/device/error.hpp>
 #include <esker/net/apply.hpp>

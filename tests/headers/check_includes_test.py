@@ -77,6 +77,12 @@ class CheckIncludes(unittest.TestCase):
         added["cmake/public_headers.txt"] = "".join(f"{name} runtime\n" for name in names)
         self.assertEqual(self.violations(**added), ["include/esker/: 16 public headers, at most 15"])
 
+    def test_a_public_header_declares_what_is_in_detail_and_defines_nothing_there(self):
+        self.assert_found("include/esker/error.hpp", "namespace detail {\nstruct A {};\n}  // namespace detail\n",
+                          "only declares names of namespace detail")
+        declared = "namespace detail {\nstruct A;\n/// Of a pass.\ntemplate <class Pass>\nclass B;\n}  // namespace detail\n"
+        self.assertEqual(self.violations(**{"include/esker/error.hpp": declared}), [])
+
     def test_an_application_sees_public_headers_only(self):
         self.assert_found("apps/gups/main.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
 
