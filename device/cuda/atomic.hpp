@@ -1,28 +1,20 @@
-// Atomics on CUDA: cuda::atomic_ref, and scratchpad's own instructions. Device pass only; the names that
-// device/atomic.hpp asks for.
+// Atomics on CUDA, by their PTX instructions: <cuda/atomic> takes longer to compile than a small user's
+// program. Device pass only; the names that device/atomic.hpp asks for.
 #pragma once
 
 #include <esker/device/platform.hpp>
 #include <esker/device/scope.hpp>
 
 #if defined(ESKER_ON_CUDA)
-#include <cuda/atomic>
-#include <type_traits>
 
 namespace esker::detail {
 
-inline constexpr auto kRelaxed = cuda::memory_order_relaxed;
-inline constexpr auto kAcquire = cuda::memory_order_acquire;
-inline constexpr auto kRelease = cuda::memory_order_release;
-inline constexpr auto kAcqRel = cuda::memory_order_acq_rel;
+enum class Order { kRelaxed, kAcquire, kRelease, kAcqRel };
+inline constexpr Order kRelaxed = Order::kRelaxed;
+inline constexpr Order kAcquire = Order::kAcquire;
+inline constexpr Order kRelease = Order::kRelease;
+inline constexpr Order kAcqRel = Order::kAcqRel;
 inline constexpr auto kReleaseAfterFence = kRelaxed;
-
-/// A word in scratchpad, by the instructions for scratchpad. cuda::atomic_ref has instructions for any
-/// address, which take longer, and nothing says that these keep their order among scratchpad's own
-/// (GroupLane::scratch_fence()).
-template <class T>
-class ScratchRef {
-  static constexpr bool kWide = sizeof(T) == 8;
 
 // One instruction, relaxed or in the order that the operation has else. Operands are asm's, from the outputs
 // on.
@@ -33,10 +25,17 @@ class ScratchRef {
     asm volatile(instruction "." ordered rest : __VA_ARGS__); \
   }
 
+/// A word in scratchpad, by the instructions for scratchpad. Those for any address take longer, and
+/// nothing says that they keep their order among scratchpad's own
+/// (GroupLane::scratch_fence()).
+template <class T>
+class ScratchRef {
+  static constexpr bool kWide = sizeof(T) == 8;
+
  public:
   __device__ explicit ScratchRef(T& value) : at_{static_cast<unsigned>(__cvta_generic_to_shared(&value))} {}
 
-  __device__ T load(cuda::memory_order order) const {
+  __device__ T load(Order order) const {
     T value;
     if constexpr (kWide) {
       ESKER_IN_ORDER("ld", "acquire", ".cta.shared.b64 %0, [%1];", "=l"(value) : "r"(at_) : "memory")
@@ -45,14 +44,14 @@ class ScratchRef {
     }
     return value;
   }
-  __device__ void store(T value, cuda::memory_order order) const {
+  __device__ void store(T value, Order order) const {
     if constexpr (kWide) {
       ESKER_IN_ORDER("st", "release", ".cta.shared.b64 [%0], %1;", : "r"(at_), "l"(value) : "memory")
     } else {
       ESKER_IN_ORDER("st", "release", ".cta.shared.b32 [%0], %1;", : "r"(at_), "r"(value) : "memory")
     }
   }
-  __device__ T fetch_add(T delta, cuda::memory_order order) const {
+  __device__ T fetch_add(T delta, Order order) const {
     T before;
     if constexpr (kWide) {
       ESKER_IN_ORDER("atom", "acq_rel", ".cta.shared.add.u64 %0, [%1], %2;", "=l"(before)
@@ -65,7 +64,7 @@ class ScratchRef {
     }
     return before;
   }
-  __device__ bool compare_exchange_strong(T& expected, T desired, cuda::memory_order order) const {
+  __device__ bool compare_exchange_strong(T& expected, T desired, Order order) const {
     T found;
     if constexpr (kWide) {
       ESKER_IN_ORDER("atom", "acq_rel", ".cta.shared.cas.b64 %0, [%1], %2, %3;", "=l"(found)
@@ -81,20 +80,101 @@ class ScratchRef {
     return is_done;
   }
 
-#undef ESKER_IN_ORDER
-
  private:
   unsigned at_;
 };
 
+/// A word in device memory, a peer's or the host's, in the scope of the device or of the system.
 template <class T, Scope S>
-using AtomicRef = std::conditional_t<
-    S == Scope::kGroup, ScratchRef<T>,
-    cuda::atomic_ref<T, S == Scope::kDevice ? cuda::thread_scope_device : cuda::thread_scope_system>>;
+class MemoryRef {
+  static constexpr bool kWide = sizeof(T) == 8;
 
-ESKER_HD inline void fence_system() {
-  cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_system);
-}
+#define ESKER_IN_SCOPE(instruction, ordered, rest, ...)            \
+  if constexpr (S == Scope::kDevice) {                             \
+    ESKER_IN_ORDER(instruction, ordered, ".gpu" rest, __VA_ARGS__) \
+  } else {                                                         \
+    ESKER_IN_ORDER(instruction, ordered, ".sys" rest, __VA_ARGS__) \
+  }
+
+ public:
+  __device__ explicit MemoryRef(T& value) : at_{&value} {}
+
+  __device__ T load(Order order) const {
+    T value;
+    if constexpr (kWide) {
+      ESKER_IN_SCOPE("ld", "acquire", ".b64 %0, [%1];", "=l"(value) : "l"(at_) : "memory")
+    } else {
+      ESKER_IN_SCOPE("ld", "acquire", ".b32 %0, [%1];", "=r"(value) : "l"(at_) : "memory")
+    }
+    return value;
+  }
+  __device__ void store(T value, Order order) const {
+    if constexpr (kWide) {
+      ESKER_IN_SCOPE("st", "release", ".b64 [%0], %1;", : "l"(at_), "l"(value) : "memory")
+    } else {
+      ESKER_IN_SCOPE("st", "release", ".b32 [%0], %1;", : "l"(at_), "r"(value) : "memory")
+    }
+  }
+  __device__ T fetch_add(T delta, Order order) const {
+    T before;
+    if constexpr (kWide) {
+      ESKER_IN_SCOPE("atom", "acq_rel", ".add.u64 %0, [%1], %2;", "=l"(before)
+                     : "l"(at_), "l"(delta)
+                     : "memory")
+    } else {
+      ESKER_IN_SCOPE("atom", "acq_rel", ".add.u32 %0, [%1], %2;", "=r"(before)
+                     : "l"(at_), "r"(delta)
+                     : "memory")
+    }
+    return before;
+  }
+  __device__ bool compare_exchange_strong(T& expected, T desired, Order order) const {
+    T found;
+    if (order == kAcquire) {
+      if constexpr (kWide) {
+        ESKER_IN_SCOPE("atom", "acquire", ".cas.b64 %0, [%1], %2, %3;", "=l"(found)
+                       : "l"(at_), "l"(expected), "l"(desired)
+                       : "memory")
+      } else {
+        ESKER_IN_SCOPE("atom", "acquire", ".cas.b32 %0, [%1], %2, %3;", "=r"(found)
+                       : "l"(at_), "r"(expected), "r"(desired)
+                       : "memory")
+      }
+    } else {
+      if constexpr (kWide) {
+        ESKER_IN_SCOPE("atom", "acq_rel", ".cas.b64 %0, [%1], %2, %3;", "=l"(found)
+                       : "l"(at_), "l"(expected), "l"(desired)
+                       : "memory")
+      } else {
+        ESKER_IN_SCOPE("atom", "acq_rel", ".cas.b32 %0, [%1], %2, %3;", "=r"(found)
+                       : "l"(at_), "r"(expected), "r"(desired)
+                       : "memory")
+      }
+    }
+    const bool is_done = found == expected;
+    expected = found;
+    return is_done;
+  }
+
+ private:
+  T* at_;
+};
+#undef ESKER_IN_SCOPE
+#undef ESKER_IN_ORDER
+
+// Either by its scope: a group's words are in scratchpad.
+template <class T, Scope S>
+struct RefOf {
+  using Type = MemoryRef<T, S>;
+};
+template <class T>
+struct RefOf<T, Scope::kGroup> {
+  using Type = ScratchRef<T>;
+};
+template <class T, Scope S>
+using AtomicRef = typename RefOf<T, S>::Type;
+
+ESKER_HD inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 }  // namespace esker::detail
 
