@@ -113,11 +113,18 @@ std::uint32_t declared_scratch() {
 // Beside what a group declares the device takes some for itself.
 inline constexpr std::uint32_t kScratchAside = 1024;
 
+/// A device gives scratchpad out in units, of 128 bytes on CUDA's and 512 on AMD's: the most that a group of
+/// so many bytes takes. The least is what it asks for.
+constexpr std::uint32_t in_scratch_units(std::uint32_t bytes) {
+  constexpr std::uint32_t kUnit = 512;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
 /// What is left of a group's `share` of a processor's scratchpad beside what Body declares: whole KiB.
 template <class Body>
 std::uint32_t scratch_left_of(std::uint32_t share) {
   const std::uint32_t most = device_attribute(kGroupScratch) + kScratchAside;
-  const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
+  const std::uint32_t declared = in_scratch_units(declared_scratch<Body>() + kScratchAside);
   share = share < most ? share : most;
   return share <= declared ? 0 : (share - declared) / 1024 * 1024;
 }
@@ -158,7 +165,7 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t 
   static_assert(kMostGroupLanes<Guest> < 1024);
   constexpr std::uint32_t kGuests = kGroupsHeld;
   scratch_bytes = 0;
-  const std::uint32_t guest = declared_scratch<Guest>() + more + kScratchAside;
+  const std::uint32_t guest = in_scratch_units(declared_scratch<Guest>() + more + kScratchAside);
   const std::uint32_t all = device_attribute(kProcessorScratch);
   if (all < 2 * guest) return false;
   const std::uint32_t fit = groups_a_processor<Body>(shape.group_lanes) * (kGuests - 1) / kGuests;
@@ -169,7 +176,8 @@ bool try_leave_room(const LaunchShape& shape, std::uint32_t more, std::uint32_t 
   if (launched <= groups * processors) return true;
   const std::uint32_t declared = declared_scratch<Body>() + kScratchAside;
   const auto give = [&] { scratch_bytes = scratch_left_of<Body>((all - guest) / groups); };
-  // In whole KiB it may be so little that one more finds room.
+  // In whole KiB it may be so little that one more finds room, if the device gives it no more than it asks
+  // for.
   for (give(); groups > 1 && (groups + 1) * (declared + scratch_bytes) <= all; give()) --groups;
   return scratch_bytes == 0 || allow_scratch<Body>(scratch_bytes);  // 0: what it declares keeps more out
 }
