@@ -54,7 +54,8 @@ std::string message_of(const FaultReport& report, const FaultContext& context) {
           report.offset);
     default:
       return fmt::format(
-          "a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned or outside "
+          "a buffer from PE {}: an operation of {} bytes at heap offset {:#x}, which is misaligned or "
+          "outside "
           "(the heap's allocated part ends at {:#x})",
           report.pe, report.bytes, report.offset, context.heap_bytes);
   }
