@@ -5,6 +5,16 @@
 #include <utility>
 
 namespace esker::gpu {
+namespace {
+
+// A device gives scratchpad out in units, of 128 bytes on CUDA's and 512 on AMD's: the most that a group of so
+// many bytes takes. The least is what it asks for.
+constexpr std::uint32_t in_scratch_units(std::uint32_t bytes) {
+  constexpr std::uint32_t kUnit = 512;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+}  // namespace
 
 Occupancy::GuestId Occupancy::add_guest(Guest guest) {
   const std::lock_guard lock(mutex_);
@@ -15,7 +25,7 @@ Occupancy::GuestId Occupancy::add_guest(Guest guest) {
 void Occupancy::require_guests() { guests_are_required_ = true; }
 
 std::uint32_t Occupancy::scratch_left_of(const KernelFacts& kernel, std::uint32_t part) const {
-  const std::uint32_t declared = kernel.declared_scratch() + kScratchAside;
+  const std::uint32_t declared = in_scratch_units(kernel.declared_scratch() + kScratchAside);
   part = std::min(part, limits_.group_scratch + kScratchAside);
   return part <= declared ? 0 : (part - declared) / 1024 * 1024;
 }
@@ -48,7 +58,7 @@ bool Occupancy::try_leave_place(const KernelFacts& kernel, const LaunchShape& sh
                                 std::uint32_t& lent_bytes) const {
   std::uint32_t guest = 0, held = kGroupsHeld;
   for (const Guest& each : guests_) {
-    guest += each.scratch_bytes;
+    guest += in_scratch_units(each.scratch_bytes);
     held = std::min(held, each.groups_held);
   }
   const std::uint32_t all = limits_.processor_scratch;
@@ -62,7 +72,8 @@ bool Occupancy::try_leave_place(const KernelFacts& kernel, const LaunchShape& sh
   if (launched <= groups * processors) return true;
   const std::uint32_t declared = kernel.declared_scratch() + kScratchAside;
   const auto give = [&] { lent_bytes = scratch_left_of(kernel, (all - guest) / groups); };
-  // In whole KiB it may be so little that one more finds room.
+  // In whole KiB it may be so little that one more finds room, if the device gives it no more than it asks
+  // for.
   for (give(); groups > 1 && (groups + 1) * (declared + lent_bytes) <= all; give()) --groups;
   return lent_bytes == 0 || kernel.allow_scratch(lent_bytes);  // 0: what it declares keeps more out
 }

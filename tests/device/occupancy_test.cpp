@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 #include <cstdint>
 #include <esker/device/gpu/occupancy.hpp>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -21,14 +21,21 @@ constexpr Occupancy::Limits kH100{132, 228 << 10, 227 << 10};
 constexpr Occupancy::Limits kSmall{80, 64 << 10, 48 << 10};
 constexpr Occupancy::Limits kTiny{2, 228 << 10, 227 << 10};
 
+// What a device that gives scratchpad out in such units takes for so many bytes.
+constexpr std::uint32_t in_units(std::uint32_t bytes, std::uint32_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 class FakeKernel final : public gpu::KernelFacts {
  public:
-  FakeKernel(const Occupancy::Limits& limits, std::uint32_t declared, std::uint32_t lane_registers)
-      : limits_{limits}, declared_{declared}, lane_registers_{lane_registers} {}
+  FakeKernel(const Occupancy::Limits& limits, std::uint32_t declared, std::uint32_t lane_registers,
+             std::uint32_t unit = 1)
+      : limits_{limits}, declared_{declared}, lane_registers_{lane_registers}, unit_{unit} {}
   std::uint32_t declared_scratch() const override { return declared_; }
   std::uint32_t groups_a_processor(std::uint32_t group_lanes, std::uint32_t lent_bytes) const override {
     return std::min({kRegisters / (lane_registers_ * group_lanes), kMostLanes / group_lanes,
-                     limits_.processor_scratch / (declared_ + gpu::kScratchAside + lent_bytes), kMostGroups});
+                     limits_.processor_scratch / in_units(declared_ + gpu::kScratchAside + lent_bytes, unit_),
+                     kMostGroups});
   }
   bool allow_scratch(std::uint32_t bytes) const override {
     return bytes + declared_ <= limits_.group_scratch;
@@ -36,7 +43,7 @@ class FakeKernel final : public gpu::KernelFacts {
 
  private:
   Occupancy::Limits limits_;
-  std::uint32_t declared_, lane_registers_;
+  std::uint32_t declared_, lane_registers_, unit_;
 };
 
 constexpr std::uint32_t kGuestBytes = 31 << 10;  // with what it is lent at least
@@ -223,6 +230,30 @@ TEST(Occupancy, LeavesGuestsAPlaceBesideLaunchesThatTheUserShapes) {
     EXPECT_EQ(plan.groups, row.groups) << where;
     EXPECT_EQ(plan.lent_bytes, row.lent) << where;
     EXPECT_EQ(occupancy.guest_turn(id, true, kPlainBytes, kLeastLent).lent_bytes, kLeastLent) << where;
+  }
+}
+
+TEST(Occupancy, LeavesGuestsAPlaceInWhateverUnitsScratchpadIsGivenOut) {
+  const Occupancy::Limits& limits = kH100;
+  for (const std::uint32_t unit : {1u, 128u, 512u}) {
+    for (const std::uint32_t lanes : {32u, 64u, 128u, 256u, 512u}) {
+      for (std::uint32_t declared = 0; declared < 24'000; declared += 1'004) {
+        for (std::uint32_t guest_bytes = 20'000; guest_bytes < 21'024; guest_bytes += 16) {
+          Occupancy occupancy(limits);
+          (void)occupancy.add_guest({"guests", guest_bytes, gpu::kGroupsHeld});
+          occupancy.require_guests();
+          const FakeKernel kernel(limits, declared, 32, unit);
+          const gpu::LaunchPlan plan = occupancy.plan_shaped(kernel, {std::uint64_t{100'000} * lanes, lanes});
+          ASSERT_EQ(plan.refusal, "");
+          const std::uint32_t held = kernel.groups_a_processor(lanes, plan.lent_bytes);
+          const std::uint32_t taken = held * in_units(declared + gpu::kScratchAside + plan.lent_bytes, unit);
+          const auto where = ::testing::Message()
+                             << unit << " " << lanes << " " << declared << " " << guest_bytes;
+          ASSERT_LE(taken + in_units(guest_bytes, unit), limits.processor_scratch) << where;
+          ASSERT_LE(held * 32 * lanes + kRegisters / gpu::kGroupsHeld, kRegisters) << where;
+        }
+      }
+    }
   }
 }
 
