@@ -72,10 +72,14 @@ bool Completion::flush() {
     now_waits_for("peers to apply this PE's messages");
     for (CompletionStage* const stage : stages_) stage->ask_peers();
     phase_ = Phase::kPeers;
-  } else {
-    if (rounds_ == 0) now_waits_for("this PE's messages to leave and to be applied");
-    phase_ = Phase::kDrain;
+    return true;
   }
+  // What has been handed on moves before it is counted, in the first round twice: then peers' messages are
+  // under way too, and a step of the network is cheaper than a round.
+  if (moved) return true;
+  phase_ = Phase::kDrain;
+  if (rounds_ > 0) return drain();
+  now_waits_for("this PE's messages to leave and to be applied");
   return true;
 }
 
@@ -135,6 +139,7 @@ bool Completion::gather() {
   // something is lost.
   next_round_ = std::chrono::steady_clock::now() +
                 (rounds_ < kPromptRounds ? std::chrono::microseconds{0} : kBetweenRounds);
+  flush();
   return true;
 }
 
