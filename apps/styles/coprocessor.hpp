@@ -183,9 +183,8 @@ class Coprocessor {
       if (chunk > 0) {
         rt_.heap().write(lengths, 0, std::span<const std::uint32_t>(counts));
         const auto rounds = static_cast<std::uint32_t>(capacity / unfinished);
-        const Collect<S> collect{
-            source, waiting, queues,  lengths, capacity, first, rt_.heap().base(),
-            n_pes,  rounds,  is_fresh};
+        const Collect<S> collect{source, waiting,           queues, lengths, capacity,
+                                 first,  rt_.heap().base(), n_pes,  rounds,  is_fresh};
         if (rt_.runs_on_device()) {
           rt_.launch(chunk, CollectTogether<S>{collect}, name);
         } else {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 #include <cstdint>
 #include <esker/device/gpu/occupancy.hpp>
+#include <string>
 #include <thread>
 #include <utility>
 

@@ -90,7 +90,7 @@ TEST_P(FailingThread, OfAnApplyHelperIsToldToTheOwnerAndEndsNoJob) {
   constexpr ApplierSettings kSettings{kMe, kPes, 1024, 4, std::chrono::microseconds{100}};
   HandlerTable handlers;
   handlers.add({"answer", 1, 8, 8, [](HostCall& call, void*, const void*) {
- HandlerContext context(call);
+                  HandlerContext context(call);
                   context.post(built_in(Operation::kInc, Operand::kUint64), {address_word(0, 8)});
                 }});
   Heap heap;
