@@ -181,9 +181,8 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
     try {
       handler.call(call, heap.base + offset, arguments);
     } catch (const std::exception& error) {
-      throw Error(Error::Kind::kHandler,
-                  fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}", handler.name,
-                              call.pe, call.source, error.what()));
+      throw Error(Error::Kind::kHandler, fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}",
+                                                     handler.name, call.pe, call.source, error.what()));
     } catch (...) {
       throw Error(Error::Kind::kHandler,
                   fmt::format("handler '{}' threw on PE {} for a message of PE {}: not a std::exception",

@@ -188,7 +188,7 @@ struct Dispatch<Pass> {
     }
 #else
     throw Error(Error::Kind::kDevice, std::string("launch of '") + name +
-                                          "': this source was compiled for a simulated GPU alone; do without "
+                                          "': this source was compiled for a GPU alone; do without "
                                           "--device cpu");
 #endif
   }

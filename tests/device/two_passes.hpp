@@ -7,7 +7,6 @@
 #include <esker/device/fine_grain_barrier.hpp>
 #include <esker/runtime/runtime.hpp>
 
-
 namespace esker::testing {
 
 void TWO_PASSES_NAME(Runtime& rt, const Device& device, std::uint64_t* words) {

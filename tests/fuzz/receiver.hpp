@@ -22,7 +22,7 @@ class FuzzHandlers {
  public:
   FuzzHandlers() {
     table_.add({"add_and_forward", 2, 8, 8, [](HostCall& call, void* target, const void* arguments) {
- HandlerContext context(call);
+                  HandlerContext context(call);
                   std::uint64_t value = 0;
                   std::uint64_t argument = 0;
                   std::memcpy(&value, target, sizeof value);
@@ -40,7 +40,7 @@ class FuzzHandlers {
                   std::memcpy(target, arguments, 64);
                 }});
     table_.add({"touch_byte", 1, 1, 1, [](HostCall& call, void* target, const void*) {
- HandlerContext context(call);
+                  HandlerContext context(call);
                   const auto byte = static_cast<unsigned char>(context.source() + 1);
                   std::memcpy(target, &byte, 1);
                 }});

@@ -33,7 +33,7 @@ class Helpers : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   Helpers() {
     handlers.add({"add_and_tell", 2, 8, 8, [](HostCall& call, void* target, const void* arguments) {
- HandlerContext context(call);
+                    HandlerContext context(call);
                     std::uint64_t argument = 0;
                     std::memcpy(&argument, arguments, sizeof argument);
                     *static_cast<std::uint64_t*>(target) += argument;

@@ -139,7 +139,7 @@ class ApplyHandlers : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   ApplyHandlers() {
     table.add({"add_and_tell", 2, 8, 8, [this](HostCall& call, void* target, const void* arguments) {
- HandlerContext context(call);
+                 HandlerContext context(call);
                  std::uint64_t argument = 0;
                  std::memcpy(&argument, arguments, sizeof argument);
                  EXPECT_EQ(context.source(), kSender);
