@@ -108,7 +108,8 @@ bool Aggregators::step(One& one) {
   bool drained = false;
   for (std::uint32_t i = 0; i < kPackagesAStep; ++i) {
     if (!one.holds_package) {
-      if (settings_.producers_on_device && sink_.was_congested()) break;  // on the host lanes check that themselves
+      if (settings_.producers_on_device && sink_.was_congested())
+        break;  // on the host lanes check that themselves
       if (!queue_.try_peek(one.ticket)) {
         drained = true;
         break;

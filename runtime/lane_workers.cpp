@@ -23,7 +23,8 @@ void LaneWorkers::run(std::uint64_t groups, const detail::GroupFunction& functio
     const TraceSpan span(worker.context.tracer, TraceWhat::kRun, name);
     set_running_kernel(name);
     chunks.run([&](std::uint64_t first, std::uint64_t last) { function(worker, first, last); });
-    chunks.keep_error([&] { Outbox::Filling(worker.outbox).close(); });  // also after an exception: what was sent was sent
+    chunks.keep_error(
+        [&] { Outbox::Filling(worker.outbox).close(); });  // also after an exception: what was sent was sent
     set_running_kernel(nullptr);
   };
   team_.run(groups, work, between);

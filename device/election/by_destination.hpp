@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <esker/device/atomic.hpp>
-#include <esker/device/packing.hpp>
 #include <esker/device/group.hpp>
+#include <esker/device/packing.hpp>
 
 namespace esker {
 

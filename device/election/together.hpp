@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <esker/device/packing.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/lane_group.hpp>
+#include <esker/device/packing.hpp>
 
 namespace esker::detail {
 

@@ -7,8 +7,8 @@
 namespace esker::gpu {
 namespace {
 
-// A device gives scratchpad out in units, of 128 bytes on CUDA's and 512 on AMD's: the most that a group of so
-// many bytes takes. The least is what it asks for.
+// A device gives scratchpad out in units, of 128 bytes on CUDA's and 512 on AMD's: the most that a group of
+// so many bytes takes. The least is what it asks for.
 constexpr std::uint32_t in_scratch_units(std::uint32_t bytes) {
   constexpr std::uint32_t kUnit = 512;
   return (bytes + kUnit - 1) / kUnit * kUnit;

@@ -135,9 +135,9 @@ class ESKER_API Runtime {
 
   /// Local. For kernels of one's own, which take it by value (KernelItem).
   DeviceContext device_context() const noexcept;
-  /// Local. Before the first launch of a kernel of one's own that sends: what a group of it takes. Beside such
-  /// kernels progress kernels, which run handlers, have less scratchpad for what handlers send. A kernel that
-  /// sends without it ends the job with a message. Compiled by a device compiler alone.
+  /// Local. Before the first launch of a kernel of one's own that sends: what a group of it takes. Beside
+  /// such kernels progress kernels, which run handlers, have less scratchpad for what handlers send. A kernel
+  /// that sends without it ends the job with a message. Compiled by a device compiler alone.
   ///
   /// Errors. Error{kDevice}: no such group fits on the GPU.
   template <class Kernel, class Pass = detail::Pass>

@@ -50,7 +50,8 @@ std::string message_of(const FaultReport& report, const FaultContext& context) {
           call_of(report, context));
     case Fault::kNotReserved:
       return fmt::format(
-          "KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is reserved for "
+          "KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is reserved "
+          "for "
           "that kernel: call rt.reserve_for(kernel, group_lanes) before its first launch",
           report.lane, report.group);
     case Fault::kHandlersOutrun:

@@ -11,11 +11,11 @@ namespace esker::gpu {
 
 enum class Fault : std::uint32_t {
   kNone,
-  kBadPe,          // a lane's call names a PE that does not exist
-  kBadTarget,      // a lane's call names a target outside the heap
-  kMisaligned,     // or one that is not aligned as the call demands
-  kNoHandler,      // a lane's call names a default Handler
-  kBadArrival,     // a message that arrived has an address outside the heap
+  kBadPe,           // a lane's call names a PE that does not exist
+  kBadTarget,       // a lane's call names a target outside the heap
+  kMisaligned,      // or one that is not aligned as the call demands
+  kNoHandler,       // a lane's call names a default Handler
+  kBadArrival,      // a message that arrived has an address outside the heap
   kHandlersOutrun,  // handlers have sent more than fits
   kNotReserved      // a kernel of the program's own sends, for which nothing is reserved
 };

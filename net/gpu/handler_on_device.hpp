@@ -16,8 +16,8 @@ struct PeState;
 /// of progress kernels of its own (net/gpu/progress_kernel.hpp), since a kernel cannot call by address what
 /// was not compiled with it.
 struct HandlerOnDevice {
-  /// Loads its progress kernel onto the current device, whose broker is given. Returns the scratchpad that a group of it takes
-  /// beside its pool.
+  /// Loads its progress kernel onto the current device, whose broker is given. Returns the scratchpad that a
+  /// group of it takes beside its pool.
   std::function<std::uint32_t(const Occupancy&)> load;
   /// Starts a progress kernel that also applies messages for handler `index`. Returns "", or what went wrong.
   std::function<std::string(std::uint32_t index, const PeState* pe_state, std::uint64_t number,

@@ -48,7 +48,8 @@ ESKER_HD inline void queue_message(const PeState& pe_state, std::uint32_t comman
   HandlerQueue queue = pe_state.handler_queue((handler_shard_here() + shards_on) % kHandlerShards);
   const std::uint64_t ticket = queue.reserve();
   if (!queue.was_empty(ticket)) {
-    return report_fault(pe_state, {Fault::kHandlersOutrun, pe_state.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
+    return report_fault(pe_state,
+                        {Fault::kHandlersOutrun, pe_state.pe, 0, 1, 0, queue.slots(), 0, "a handler"});
   }
   for (std::uint32_t r = 0; r < width; ++r) queue.row(ticket, width, r)[0] = words[r * stride];
   queue.publish(ticket, command, width, 1);

@@ -64,9 +64,10 @@ TEST(FaultReport, HandlersThatSendTooMuchNameTheQueue) {
 
 TEST(FaultReport, AnUnreservedKernelIsToldWhatToCall) {
   EXPECT_TRUE(is_misuse(Fault::kNotReserved));
-  EXPECT_EQ(message_of(report(Fault::kNotReserved), kContext),
-            "KernelItem: lane 3 of group 12 of a kernel of the program's own sends, and nothing is reserved for "
-            "that kernel: call rt.reserve_for(kernel, group_lanes) before its first launch");
+  EXPECT_EQ(
+      message_of(report(Fault::kNotReserved), kContext),
+      "KernelItem: lane 3 of group 12 of a kernel of the program's own sends, and nothing is reserved for "
+      "that kernel: call rt.reserve_for(kernel, group_lanes) before its first launch");
 }
 
 TEST(FaultReport, ACallThatFillsItsFieldEndsWithIt) {

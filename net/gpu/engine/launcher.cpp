@@ -14,9 +14,9 @@ Launcher::Launcher(OpenedDevice& device, const HandlerRegistry& handlers, const 
   if (is_shared) occupancy.expect_unplanned();
   plain_scratch_bytes_ = load_plain_progress_kernel(occupancy);
   constexpr auto kOfHandlers = static_cast<std::uint32_t>(sizeof(ProgressLists));
-  guest_ = occupancy.add_guest({"progress kernels, which call handlers and serve other PEs",
-                                plain_scratch_bytes_ + kOfHandlers + ProgressPolicy::kPoolBytes,
-                                kGroupsHeld});
+  guest_ =
+      occupancy.add_guest({"progress kernels, which call handlers and serve other PEs",
+                           plain_scratch_bytes_ + kOfHandlers + ProgressPolicy::kPoolBytes, kGroupsHeld});
 }
 
 void Launcher::start(const ProgressRequest& request) {

@@ -7,7 +7,9 @@
 namespace esker::gpu {
 
 OpenedDevice::OpenedDevice(std::uint32_t rank_on_host)
-    : devices_{device_count()}, number_{static_cast<int>(rank_on_host % devices_)}, occupancy_{limits_of(number_)} {
+    : devices_{device_count()},
+      number_{static_cast<int>(rank_on_host % devices_)},
+      occupancy_{limits_of(number_)} {
   use();
   Properties properties{};
   require(ESKER_GPU(GetDeviceProperties)(&properties, number_), "reading the device's properties");

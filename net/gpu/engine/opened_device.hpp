@@ -24,7 +24,7 @@ class OpenedDevice {
 
   int number() const { return number_; }
   std::uint32_t devices() const { return devices_; }  // of the host
-  const std::string& name() const { return name_; }  // "cuda: NVIDIA H200, GPU 0 of 4"
+  const std::string& name() const { return name_; }   // "cuda: NVIDIA H200, GPU 0 of 4"
 
   Stream user_stream() const { return user_stream_; }
   Stream copy_stream() const { return copy_stream_; }
