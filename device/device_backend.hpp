@@ -40,8 +40,7 @@ namespace detail {
 enum class MemoryKind { kDevice, kPinned, kManaged };
 
 /// Contract. As esker::Device says. Streams and events are handles that the back end has made; null stands
-/// for
-///           none. release() and destroy_*() throw nothing.
+///           for none. release() and destroy_*() throw nothing.
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;

@@ -28,13 +28,11 @@ inline constexpr std::uint64_t kVoidColumn = ~std::uint64_t{0} >> 1;
 ///           sent. Complete are a full package and one that is closed early: for another command, for its
 ///           age, or because nothing more comes.
 /// Contract. append(message) puts one message, or those of a whole package, into the open package of their
-/// bin
-///           and command, and opens one where there is none. Whoever completes a package flushes it, before
-///           append() returns. close() flushes what is left: nothing that was appended stays behind. A
+///           bin and command, and opens one where there is none. Whoever completes a package flushes it,
+///           before append() returns. close() flushes what is left: nothing that was appended stays behind. A
 ///           group's packer has a handle for each lane, and each lane closes its own; the last one flushes.
 /// Progress. A packer never waits between taking a column and writing it. It waits, if at all, with a
-/// complete
-///           package, for the sink.
+///           complete package, for the sink.
 ///
 /// `Message` is what append() takes. Implementations: GroupPacker (a group's lanes, one sink), GroupOutbox (a
 /// GPU's group, a mailbox for each peer), Outbox::Filling (the lanes of a host thread), NodeBuffers

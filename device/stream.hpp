@@ -44,8 +44,7 @@ class Event {
 /// Kernels and copies that run one after the other, beside those of other streams.
 ///
 /// Contract. Move-only. On the CPU each call does its work before it returns. Destroyed while its work is
-/// under
-///           way, it lets that work end.
+///           under way, it lets that work end.
 class Stream {
  public:
   Stream(std::shared_ptr<detail::DeviceBackend> backend, StreamPriority priority)

@@ -22,8 +22,7 @@ namespace esker {
 ///
 /// State    idle -> (gather) or (flush -> peers) or (flush -> drain -> gather -> ...) -> idle
 /// Contract The network's owner calls step(); post() and the racy observations are for any thread. One
-/// request
-///          at a time, which stays valid until it is done or the job has failed.
+///          request at a time, which stays valid until it is done or the job has failed.
 /// Protocol A barrier repeats rounds: all stages are flushed and drained, then PEs gather what they have sent
 ///          and applied. It ends when all counts are final and the sums over PEs are equal: twice running, or
 ///          once where no PE may send. PEs in another call than this one end it too; the caller compares.

@@ -13,19 +13,18 @@ namespace esker {
 /// stage for one.
 ///
 /// State    idle -> begin() -> rounds of flush(), flushed(), drained(), counts -> end() -> idle. A call that
-/// a
-///          failure cuts short has no end(); the next one begins all the same.
+///          a failure cuts short has no end(); the next one begins all the same.
 /// Contract The network's owner makes every call, but for those that are marked. Completion asks stages in
-/// the
-///          order in which messages flow, and calls flush() of a stage when those before it are flushed().
+///          the order in which messages flow, and calls flush() of a stage when those before it are
+///          flushed().
 ///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds.
 ///          - Barrier: once all are drained(), and still flushed(), the counts of all PEs are gathered.
 ///          Invariants of the counters, over all stages of all PEs:
 ///          - Both only grow, and each message is counted once in sent() of one stage, and once in applied().
 ///          - A message is counted in sent() before its effects can be seen, so before it is in applied().
-///          What
-///            a handler sends is counted before the message that the handler was called for is in applied().
-///            So a reader of applied() of all stages, and then of sent() of all, never misses a message.
+///            What a handler sends is counted before the message that the handler was called for is in
+///            applied(). So a reader of applied() of all stages, and then of sent() of all, never misses a
+///            message.
 ///          - Where may_send() is false on every PE and all counts are final, sent() does not grow: sums that
 ///            are equal once mean that all is applied. Else they must be equal twice running, unchanged.
 /// Ordering What was sent before the call happens before begin() (see [request]).

@@ -21,11 +21,10 @@ namespace esker {
 /// stages.
 ///           What handlers on the GPU send to PEs that it does not reach goes to `handlers`.
 /// Protocol. A barrier's first round is the rendezvous: the stage is flushed once this PE's kernels have
-/// ended,
-///           and its counts are not final. In later rounds, and in a quiet, it is flushed once a progress
-///           kernel has ended that began after that. A PE whose lanes wait for space in peers' mailboxes, or
-///           which first sends active messages since the last barrier, tells the peers by kDrainRequest; its
-///           value is that of called_before_.
+///           ended, and its counts are not final. In later rounds, and in a quiet, it is flushed once a
+///           progress kernel has ended that began after that. A PE whose lanes wait for space in peers'
+///           mailboxes, or which first sends active messages since the last barrier, tells the peers by
+///           kDrainRequest; its value is that of called_before_.
 class DeviceStage final : public CompletionStage, public FrameApplier {
  public:
   /// `applies`: the heap is in the GPU's memory.

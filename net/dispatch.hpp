@@ -14,8 +14,7 @@
 namespace esker {
 
 /// Contract. The network's owner calls. Frames are handed out, and come back by take_applied(), in the order
-/// in
-///           which they came.
+///           in which they came.
 /// Errors.   What the applier throws; the frame that it threw for never comes back.
 class Dispatch {
  public:

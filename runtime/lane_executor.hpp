@@ -22,8 +22,7 @@
 namespace esker {
 
 /// State    made -> heap -> queue -> attached -> linked -> running -> parted -> abandoned. A job that fails
-/// goes
-///          from any state to the last one.
+///          goes from any state to the last one.
 /// Contract The user's thread calls, but for those that are marked.
 /// Errors   Error{kDevice} and {kOutOfMemory} from any call.
 class LaneExecutor {

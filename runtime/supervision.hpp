@@ -31,8 +31,7 @@ namespace esker {
 /// Threads
 ///           that nap in a wait call check_for_hang(), since an owner that hangs itself polls nothing.
 /// Errors.   A peer's death becomes the job's failure. A hang ends the process with status 1, after reports
-/// on
-///           stderr and as JSON on every PE; docs/guide/troubleshooting.md explains them.
+///           on stderr and as JSON on every PE; docs/guide/troubleshooting.md explains them.
 class Supervision final : public Supervisor {
  public:
   /// The parts that it observes. They outlive it.

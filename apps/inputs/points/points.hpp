@@ -26,10 +26,9 @@ struct Points {
 
 // What the functions below share:
 // Contract Each point of the file belongs to exactly one part, and the parts are in the file's order. What
-// the
-//          file has is rounded to Real; what does not fit Real, infinities and NaN are errors, as everything
-//          malformed is: esker::Error{kConfiguration} with file, line or byte, and reason. An error outside
-//          its own part may escape a part.
+//          the file has is rounded to Real; what does not fit Real, infinities and NaN are errors, as
+//          everything malformed is: esker::Error{kConfiguration} with file, line or byte, and reason. An
+//          error outside its own part may escape a part.
 // Cost     Memory is the part and a few buffers of 64 KiB; a part reads its own share of the file.
 
 /// Text, a point a line: numbers between commas, blanks around them allowed, or between blanks. The first

@@ -24,8 +24,7 @@ struct GenomeOptions {
 /// A linear genome. It is computed where it is read: nothing is stored, and it may be copied to a device.
 ///
 /// Contract The genome is cut into segments of `repeat_length`; a segment is a copy of one of the families
-/// with
-///          probability `repeat_fraction`, and of its own otherwise.
+///          with probability `repeat_fraction`, and of its own otherwise.
 class Genome {
  public:
   /// Throws esker::Error{kConfiguration} naming the option that has no legal value.

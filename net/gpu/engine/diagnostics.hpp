@@ -22,8 +22,7 @@ struct Observation {
 };
 
 /// Contract. The network's owner publishes, any thread reads: also while the owner stands still, and without
-/// a
-///           call to the device.
+///           a call to the device.
 class Diagnostics {
  public:
   void publish(const Observation& observation);

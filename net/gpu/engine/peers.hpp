@@ -14,9 +14,8 @@ namespace esker::gpu {
 
 /// State    made -> offered -> opened -> linked -> closed -> retracted.
 /// Contract One thread, whose current device is this PE's in each call. The destructor too; no kernel runs
-/// any
-///          more when it is called. Between offered and retracted, peers' kernels may write into the inbox
-///          and the heap: a destructor that is called meanwhile leaves the inbox allocated.
+///          any more when it is called. Between offered and retracted, peers' kernels may write into the
+///          inbox and the heap: a destructor that is called meanwhile leaves the inbox allocated.
 /// Errors   Error{kDevice} or {kOutOfMemory}. A peer that cannot be reached is no error.
 class Peers {
  public:
