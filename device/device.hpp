@@ -11,6 +11,7 @@
 #include <esker/device/device_backend.hpp>
 #include <esker/device/device_memory.hpp>
 #include <esker/device/lane.hpp>
+#include <esker/device/platform.hpp>
 #include <esker/device/stream.hpp>
 
 namespace esker {
@@ -33,7 +34,7 @@ struct DeviceLaunch;
 ///          was. On the CPU a stream's work is done when the call returns, in the order of the calls.
 /// Errors   Error{kDevice} or {kOutOfMemory}, naming the device, the call and its values. A kernel that
 ///          failed shows at a later call.
-class Device {
+class ESKER_API Device {
  public:
   /// "auto": the first GPU of the back end that was built, else the CPU. "cpu". "cuda", "hip" or
   /// "simulated": its first GPU; "cuda:1": another one.

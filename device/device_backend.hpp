@@ -9,6 +9,7 @@
 #include <string>
 
 #include <esker/device/lane.hpp>
+#include <esker/device/platform.hpp>
 
 namespace esker {
 
@@ -18,7 +19,7 @@ class Occupancy;
 
 enum class Backend { kCpu, kCuda, kHip, kSimulated };
 /// "cpu", "cuda", "hip", "simulated".
-const char* to_string(Backend backend) noexcept;
+ESKER_API const char* to_string(Backend backend) noexcept;
 
 struct DeviceProperties {
   Backend backend = Backend::kCpu;

@@ -13,7 +13,7 @@
 namespace esker::detail {
 
 /// Of a source that cannot run a kernel on this device.
-[[noreturn]] void refuse_launch(const DeviceProperties& device, const char* compiled_for);
+[[noreturn]] ESKER_API void refuse_launch(const DeviceProperties& device, const char* compiled_for);
 
 /// A specialisation, so that the passes of one program have each their own.
 template <>

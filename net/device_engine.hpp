@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/device/gpu/occupancy.hpp>
+#include <esker/device/device.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/handler_table.hpp>
 #include <esker/queue/package_queue.hpp>
@@ -60,7 +60,7 @@ class DeviceEngine {
 
   // The user's thread, which has constructed it.
 
-  virtual std::string name() const = 0;  // "cuda: NVIDIA H200, GPU 0 of 4"
+  virtual const Device& device() const = 0;
   virtual std::byte* heap_base() const = 0;
   virtual std::uint64_t heap_limit() const = 0;
   virtual void clear(std::uint64_t offset, std::uint64_t bytes) = 0;
@@ -98,8 +98,6 @@ class DeviceEngine {
   virtual std::uint32_t bins() const = 0;
 
   virtual void* stream() const = 0;
-  /// Plans launches and progress kernels.
-  virtual gpu::Occupancy& occupancy() = 0;
   /// Before and after a kernel is started on stream(). `error` is "" or what went wrong.
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;

@@ -30,9 +30,9 @@ class DeviceExecutor final : public LaneExecutor {
       : config_{config}, job_{job}, engine_{std::move(engine)} {}
 
   bool on_device() const override { return true; }
-  std::string name() const override { return engine_->name(); }
+  const Device& device() const override { return engine_->device(); }
   std::string describe(std::uint32_t /*lane_threads*/) const override {
-    return fmt::format("{} ({} by peer memory)", engine_->name(), engine_->links());
+    return fmt::format("{} ({} by peer memory)", device().name(), engine_->links());
   }
 
   HeapMemory make_heap() override {
@@ -75,10 +75,9 @@ class DeviceExecutor final : public LaneExecutor {
   bool abandon(std::chrono::seconds patience) override { return engine_->abandon(patience); }
 
   void* stream() const override { return engine_->stream(); }
-  gpu::Occupancy& occupancy() override { return engine_->occupancy(); }
   void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
                detail::KernelContext& context) override {
-    const std::string refusal = engine_->occupancy().reserve(kernel, group_lanes, scratch_bytes);
+    const std::string refusal = device().occupancy()->reserve(kernel, group_lanes, scratch_bytes);
     if (!refusal.empty()) throw Error(Error::Kind::kDevice, "reserve_for: " + refusal);
     context.is_reserved = true;
   }

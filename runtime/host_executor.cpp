@@ -17,7 +17,7 @@ class HostExecutor final : public LaneExecutor {
   HostExecutor(const Config& config, const JobShape& job) : config_{config}, job_{job} {}
 
   bool on_device() const override { return false; }
-  std::string name() const override { return "cpu"; }
+  const Device& device() const override { return device_; }
   std::string describe(std::uint32_t lane_threads) const override {
     return fmt::format("{} lane thread{}", lane_threads, lane_threads == 1 ? "" : "s");
   }
@@ -56,7 +56,6 @@ class HostExecutor final : public LaneExecutor {
   bool abandon(std::chrono::seconds /*patience*/) override { return true; }
 
   void* stream() const override { return nullptr; }
-  gpu::Occupancy& occupancy() override { misuse("Occupancy of a GPU: lanes run on the host"); }
   void reserve(const gpu::KernelFacts& /*kernel*/, std::uint32_t /*group_lanes*/,
                std::uint32_t /*scratch_bytes*/, detail::KernelContext& /*context*/) override {}
   void begin_launch(const char* kernel) override {
@@ -71,6 +70,7 @@ class HostExecutor final : public LaneExecutor {
  private:
   const Config& config_;
   const JobShape job_;
+  const Device device_ = Device::open("cpu");
   std::optional<PackageMemory> queue_;
 };
 

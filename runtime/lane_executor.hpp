@@ -9,6 +9,7 @@
 
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/config.hpp>
+#include <esker/device/device.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/handler_table.hpp>
 #include <esker/net/network.hpp>
@@ -30,8 +31,7 @@ class LaneExecutor {
   virtual ~LaneExecutor() = default;
 
   virtual bool on_device() const = 0;
-  /// "cpu", "cuda: NVIDIA H200, GPU 0 of 4".
-  virtual std::string name() const = 0;
+  virtual const Device& device() const = 0;
   /// For the start-up line: what runs lanes.
   virtual std::string describe(std::uint32_t lane_threads) const = 0;
 
@@ -74,8 +74,6 @@ class LaneExecutor {
   // --- Launches; of those only stream() where lanes run on the host.
 
   virtual void* stream() const = 0;
-  /// Plans launches and progress kernels.
-  virtual gpu::Occupancy& occupancy() = 0;
   /// Runtime::reserve_for(). Throws Error{kDevice} if no group of the kernel fits.
   virtual void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
                        detail::KernelContext& context) = 0;

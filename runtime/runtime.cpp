@@ -62,12 +62,13 @@ void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
 }
 bool Runtime::runs_on_device() const noexcept { return impl_->executor().on_device(); }
 void* Runtime::stream() const noexcept { return impl_->executor().stream(); }
-gpu::Occupancy& Runtime::occupancy() noexcept { return impl_->executor().occupancy(); }
 void Runtime::reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes,
                       std::uint32_t scratch_bytes) {
   impl_->reserve(kernel, group_lanes, scratch_bytes);
 }
-std::string Runtime::device_name() const { return impl_->executor().name(); }
+const Device& Runtime::device() const noexcept { return impl_->executor().device(); }
+gpu::Occupancy& Runtime::occupancy() noexcept { return *device().occupancy(); }
+std::string Runtime::device_name() const { return device().name(); }
 void* Runtime::begin_launch(const char* kernel) { return impl_->launches().begin(kernel); }
 void Runtime::end_launch(const std::string& error) { impl_->launches().end(error); }
 void Runtime::refuse_launch(const char* kernel) const {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 namespace esker::detail {
@@ -41,10 +42,9 @@ class GpuBackend final : public DeviceBackend {
       : device_{static_cast<int>(index)},
         properties_{read_properties(index)},
         occupancy_{gpu::limits_of(device_)},
-        own_{make_stream(StreamPriority::kNormal)},
         copies_{make_stream(StreamPriority::kNormal)} {}
   ~GpuBackend() override {
-    destroy_stream(own_);
+    if (own_ != nullptr) destroy_stream(own_);
     destroy_stream(copies_);
   }
   GpuBackend(const GpuBackend&) = delete;
@@ -109,7 +109,10 @@ class GpuBackend final : public DeviceBackend {
     return stream;
   }
   void destroy_stream(void* stream) noexcept override { (void)ESKER_GPU(StreamDestroy)(stream_of(stream)); }
-  void* own_stream() override { return own_; }
+  void* own_stream() override {
+    std::call_once(own_made_, [this] { own_ = make_stream(StreamPriority::kNormal); });
+    return own_;
+  }
   void synchronize(void* stream) override {
     gpu::require(ESKER_GPU(StreamSynchronize)(stream_of(stream)),
                  fmt::format("{}: waiting for a stream", name()));
@@ -206,8 +209,9 @@ class GpuBackend final : public DeviceBackend {
   const int device_;
   const DeviceProperties properties_;
   gpu::Occupancy occupancy_;
-  void* const own_;
   void* const copies_;  // for calls that wait
+  std::once_flag own_made_;
+  void* own_ = nullptr;
 };
 
 }  // namespace

@@ -12,8 +12,9 @@
 //   statistics.hpp   Statistics, StageStatistics
 //   build_info.hpp   what this library was built as
 //
-// Two that few programs need are not among them, since they take a fifth of the time to compile: config.hpp,
-// the settings, and command_line.hpp, a program's own options beside them.
+// Three that few programs need are not among them, since they take long to compile: config.hpp, the settings;
+// command_line.hpp, a program's own options beside them; and device.hpp, a GPU or the host's cores without
+// messages.
 #pragma once
 
 #include <esker/atomic.hpp>

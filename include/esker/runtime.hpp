@@ -19,6 +19,7 @@
 namespace esker {
 
 struct Config;  // <esker/config.hpp>
+class Device;   // <esker/device.hpp>
 
 namespace gpu {
 class KernelFacts;
@@ -148,6 +149,8 @@ class ESKER_API Runtime {
   /// CPU). quiet() and barrier_all() wait for kernels on it.
   bool runs_on_device() const noexcept;
   void* stream() const noexcept;
+  /// Where lanes run: for memory, streams and copies beside the heap, and kernels that send nothing.
+  const Device& device() const noexcept;
   /// "cpu", or "cuda: NVIDIA H200, GPU 0 of 4".
   std::string device_name() const;
   Statistics statistics() const;

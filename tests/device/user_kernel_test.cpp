@@ -170,18 +170,21 @@ void work_beside(std::uint32_t value) {
   gpu::Stream stream = nullptr;
   gpu::require(ESKER_GPU(StreamCreateWithFlags)(&stream, ESKER_GPU(StreamNonBlocking)), "making a stream");
   {
-    const gpu::DeviceMemory memory(kWords * sizeof(std::uint32_t), "the program's own memory");
-    ESKER_GPU_START(fill, (kWords + 127) / 128, 128, 0, stream, memory.as<std::uint32_t>(), kWords, value);
+    void* memory = nullptr;
+    gpu::require(ESKER_GPU(Malloc)(&memory, kWords * sizeof(std::uint32_t)), "allocating");
+    ESKER_GPU_START(fill, (kWords + 127) / 128, 128, 0, stream, static_cast<std::uint32_t*>(memory), kWords,
+                    value);
     gpu::require(ESKER_GPU(GetLastError)(), "launching");
     std::vector<std::uint32_t> words(kWords);
-    gpu::require(ESKER_GPU(MemcpyAsync)(words.data(), memory.as<void>(), kWords * sizeof(std::uint32_t),
+    gpu::require(ESKER_GPU(MemcpyAsync)(words.data(), memory, kWords * sizeof(std::uint32_t),
                                         ESKER_GPU(MemcpyDefault), stream),
                  "copying");
     gpu::require(ESKER_GPU(StreamSynchronize)(stream), "waiting for the kernel");
     std::uint64_t wrong = 0;
     for (std::uint32_t i = 0; i < kWords; ++i) wrong += words[i] != value + i ? 1 : 0;
     EXPECT_EQ(wrong, 0u);
-  }  // freeing waits for the whole device
+    gpu::require(ESKER_GPU(Free)(memory), "freeing");  // waits for the whole device
+  }
   gpu::require(ESKER_GPU(StreamDestroy)(stream), "giving the stream back");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <esker/aggregator/wire.hpp>
+#include <esker/device/device.hpp>
 
 #include "pes.hpp"
 
@@ -58,6 +59,32 @@ void launch_no_lanes(Runtime& rt) {
   EXPECT_EQ(rt.statistics().messages_published, 0u);
 }
 TEST(Launch, OfNoLanesSendsNothing) { run_pes(2, launch_no_lanes); }
+
+// The device's memory beside the heap: a kernel that sends reads it, one that does not writes it.
+struct Square {
+  std::uint64_t* at;
+  ESKER_HD void operator()(Lane lane) const { at[lane.global_id()] = lane.global_id() * lane.global_id(); }
+};
+void use_the_device(Runtime& rt) {
+  const Device& device = rt.device();
+  EXPECT_EQ(device.backend() != Backend::kCpu, rt.runs_on_device());
+  EXPECT_EQ(device.name(), rt.device_name());
+  constexpr std::uint64_t kLanes = 1000;
+  const auto squares = device.memory<std::uint64_t>(kLanes);
+  device.launch(kLanes, Square{squares.data()});
+  const auto sum = rt.heap().allocate<std::uint64_t>(1);
+  rt.launch(kLanes, [=, at = squares.data()] ESKER_LAMBDA(WorkItem item) {
+    shmem_add(item, sum.data(), at[item.global_id()], 0u);
+  });
+  rt.barrier_all();
+  if (rt.pe() == 0) {
+    EXPECT_EQ(rt.heap().read(sum)[0], rt.n_pes() * (kLanes * (kLanes - 1) * (2 * kLanes - 1) / 6));
+  }
+  std::vector<std::uint64_t> copied(kLanes);
+  device.copy(copied.data(), squares.data(), squares.size_bytes());
+  EXPECT_EQ(copied[999], 999u * 999u);
+}
+TEST(Launch, ReadsMemoryOfTheRuntimesDevice) { run_pes(2, use_the_device); }
 
 void launch_in_every_shape(Runtime& rt) {
   for (const LaunchShape shape :

@@ -25,9 +25,9 @@ class Engine final : public DeviceEngine {
       : settings_{settings},
         device_{settings.rank_on_host},
         heap_{device_, settings_},
-        queues_{settings_},
+        queues_{device_.device(), settings_},
         memory_{device_, settings.pe, settings.n_pes},
-        peers_{settings_, device_.number()},
+        peers_{settings_, device_.device()},
         launcher_{device_, handlers_.registry(), memory_.for_progress_kernels(),
                   settings.pes_on_host > device_.devices()},
         progress_{launcher_, memory_.host(), handlers_.registry()} {
@@ -44,7 +44,7 @@ class Engine final : public DeviceEngine {
     if (peers_.is_exposed()) heap_.keep();
   }
 
-  std::string name() const override { return device_.name(); }
+  const Device& device() const override { return device_.device(); }
   void* stream() const override { return device_.user_stream(); }
 
   std::byte* heap_base() const override { return heap_.base(); }
@@ -90,12 +90,11 @@ class Engine final : public DeviceEngine {
     device_.use();
     if (!settings_.heap_on_device) return;  // the host applies
     Handlers::check(entry);
-    if (handlers_.prepare(memory_.state())) memory_.publish();
+    if (handlers_.prepare(device_.device(), memory_.state())) memory_.publish();
     device_.occupancy().require_guests();
     handlers_.add(index, entry, device_.occupancy());
   }
 
-  Occupancy& occupancy() override { return device_.occupancy(); }
   void begin_launch(const char* kernel) override {
     device_.use();
     device_.set_kernel(kernel);

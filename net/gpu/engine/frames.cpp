@@ -8,24 +8,24 @@ namespace esker::gpu {
 Frames::Frames(const OpenedDevice& device, std::uint32_t frame_bytes)
     : device_{device},
       layout_{FrameLayout::of(frame_bytes)},
-      turns_(kFrames * sizeof(FrameTurn), "frames' turns"),
-      frames_(kFrames * layout_.slot_bytes, "frames"),
-      staging_(kFrames * layout_.slot_bytes, "frames on their way"),
-      cursors_(kFrames * sizeof(std::uint64_t), "frames' turns on their way") {
+      turns_{device.device().memory<FrameTurn>(kFrames, {"frames' turns"})},
+      frames_{device.device().memory<std::byte>(kFrames * layout_.slot_bytes, {"frames"})},
+      staging_{device.device().pinned<std::byte>(kFrames * layout_.slot_bytes, {"frames on their way"})},
+      cursors_{device.device().pinned<std::uint64_t>(kFrames, {"frames' turns on their way"})} {
   for (std::uint32_t f = 0; f < kFrames; ++f) free_.push_back(f);
 }
 
 void Frames::fill_in(PeState& pe_state) const {
-  pe_state.frames = frames_.as<std::byte>();
+  pe_state.frames = frames_.data();
   pe_state.frame_bytes = layout_.slot_bytes;
   pe_state.frame_at = layout_.frame_at;
-  pe_state.frame_turns = turns_.as<FrameTurn>();
+  pe_state.frame_turns = turns_.data();
 }
 
 bool Frames::try_submit(ApplyJob& job) {
   if (free_.empty()) return false;
   const std::uint32_t f = free_.back();
-  std::byte* const staged = staging_.as<std::byte>() + f * layout_.slot_bytes;
+  std::byte* const staged = staging_.data() + f * layout_.slot_bytes;
   const std::uint32_t chunks = stage_frame(job.header, job.frame, layout_, staged);
   if (chunks == 0) {  // nothing to apply
     job.left.store(0, std::memory_order_relaxed);
@@ -33,16 +33,16 @@ bool Frames::try_submit(ApplyJob& job) {
   }
   device_.use();
   const std::size_t at = layout_.frame_at - chunks * sizeof(Chunk);
-  device_.copy(frames_.as<std::byte>() + f * layout_.slot_bytes + at, staged + at,
+  device_.copy(frames_.data() + f * layout_.slot_bytes + at, staged + at,
                chunks * sizeof(Chunk) + job.header.bytes, device_.copy_stream(),
                "copying a frame to the device");
   Slot& slot = slots_[f];
   slot.job = &job;
   slot.generation = (slot.generation + 1) % FrameTurn::kGenerations;
   job.left.store(1, std::memory_order_relaxed);
-  std::uint64_t* const cursor = cursors_.as<std::uint64_t>() + f;
+  std::uint64_t* const cursor = &cursors_[f];
   *cursor = FrameTurn::pack(slot.generation, chunks);
-  device_.copy(&turns_.as<FrameTurn>()[f].cursor, cursor, sizeof *cursor, device_.copy_stream(),
+  device_.copy(&turns_.data()[f].cursor, cursor, sizeof *cursor, device_.copy_stream(),
                "publishing a frame");  // [frame]
   free_.pop_back();
   ++in_flight_;

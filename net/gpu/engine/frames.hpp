@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <esker/device/gpu/api.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/gpu/engine/opened_device.hpp>
 #include <esker/net/gpu/frame_layout.hpp>
@@ -36,9 +35,10 @@ class Frames {
 
   const OpenedDevice& device_;
   const FrameLayout layout_;
-  DeviceMemory turns_, frames_;
-  PinnedMemory staging_;  // as frames_
-  PinnedMemory cursors_;  // what is copied to the turns
+  DeviceArray<FrameTurn> turns_;
+  DeviceArray<std::byte> frames_;
+  PinnedArray<std::byte> staging_;      // as frames_
+  PinnedArray<std::uint64_t> cursors_;  // what is copied to the turns
   std::array<Slot, kFrames> slots_;
   std::vector<std::uint32_t> free_;
   std::uint32_t in_flight_ = 0;

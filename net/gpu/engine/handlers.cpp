@@ -5,14 +5,16 @@
 
 namespace esker::gpu {
 
-bool Handlers::prepare(PeState& pe_state) {
-  if (slots_) return false;
-  slots_ = DeviceMemory(kHandlerShards * kHandlerShardBytes, "the queues for what handlers send");
-  shards_ = DeviceMemory(kHandlerShards * sizeof(HandlerShard), "counters of what handlers send");
-  ownership_locks_ = DeviceMemory(kOwnershipLocks * sizeof(std::uint32_t), "locks of ownership blocks");
-  pe_state.ownership_locks = ownership_locks_.as<DeviceAtomic<std::uint32_t>>();
-  pe_state.handler_shards = shards_.as<HandlerShard>();
-  pe_state.handler_slots = slots_.as<std::byte>();
+bool Handlers::prepare(const Device& device, PeState& pe_state) {
+  if (!slots_.empty()) return false;
+  slots_ =
+      device.memory<std::byte>(kHandlerShards * kHandlerShardBytes, {"the queues for what handlers send"});
+  shards_ = device.memory<HandlerShard>(kHandlerShards, {"counters of what handlers send"});
+  ownership_locks_ =
+      device.memory<DeviceAtomic<std::uint32_t>>(kOwnershipLocks, {"locks of ownership blocks"});
+  pe_state.ownership_locks = ownership_locks_.data();
+  pe_state.handler_shards = shards_.data();
+  pe_state.handler_slots = slots_.data();
   return true;
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <esker/device/gpu/api.hpp>
+#include <esker/device/device.hpp>
 #include <esker/net/gpu/engine/handler_registry.hpp>
 #include <esker/net/gpu/pe_state.hpp>
 #include <esker/net/handler_table.hpp>
@@ -17,14 +17,16 @@ class Handlers {
   /// Throws Error{kHandler} if the handler's source was not compiled for the device.
   static void check(const HandlerTable::Entry& entry);
   /// Makes the memory that handlers need. True: `pe_state` has changed, and is to be published.
-  bool prepare(PeState& pe_state);
+  bool prepare(const Device& device, PeState& pe_state);
   /// Loads the handler's code; progress kernels may call it from now on.
   void add(std::uint32_t index, const HandlerTable::Entry& entry, const Occupancy& occupancy);
   const HandlerRegistry& registry() const { return registry_; }
 
  private:
   HandlerRegistry registry_;
-  DeviceMemory slots_, shards_, ownership_locks_;
+  DeviceArray<std::byte> slots_;
+  DeviceArray<HandlerShard> shards_;
+  DeviceArray<DeviceAtomic<std::uint32_t>> ownership_locks_;
 };
 
 }  // namespace esker::gpu

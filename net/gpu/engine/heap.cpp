@@ -1,6 +1,4 @@
 // Allocating the symmetric heap, and the host's access to it.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <esker/net/gpu/engine/heap.hpp>
 
@@ -15,23 +13,22 @@ constexpr std::uint64_t kUnitBytes = std::uint64_t{2} << 20;
 
 Heap::Heap(const OpenedDevice& device, const DeviceSettings& settings)
     : device_{device}, limit_bytes_{settings.heap_bytes} {
-  device_.use();
-  std::size_t free = 0;
-  std::size_t total = 0;
-  require(ESKER_GPU(MemGetInfo)(&free, &total), "asking for the device's memory");
   if (limit_bytes_ == 0) {
+    device_.use();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    require(ESKER_GPU(MemGetInfo)(&free, &total), "asking for the device's memory");
     const std::uint32_t sharers = (settings.pes_on_host + device_.devices() - 1) / device_.devices();
     limit_bytes_ = settings.heap_on_device ? free / 2 / std::max(1u, sharers) : kPinnedBytes;
   }
   limit_bytes_ = (limit_bytes_ + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
-  const std::string what =
-      fmt::format("the symmetric heap (heap_bytes; {} MiB are free on {})", free >> 20, device_.name());
+  const Allocation what{"the symmetric heap (heap_bytes)", false};
   if (settings.heap_on_device) {
-    on_device_ = DeviceMemory(limit_bytes_, what, false);
-    base_ = on_device_.as<std::byte>();
+    on_device_ = device_.device().memory<std::byte>(limit_bytes_, what);
+    base_ = on_device_.data();
   } else {
-    on_host_ = PinnedMemory(limit_bytes_, what, false);
-    base_ = on_host_.as<std::byte>();
+    on_host_ = device_.device().pinned<std::byte>(limit_bytes_, what);
+    base_ = on_host_.data();
   }
 }
 

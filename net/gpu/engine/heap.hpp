@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <esker/device/gpu/api.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/engine/opened_device.hpp>
 
@@ -28,8 +27,8 @@ class Heap {
  private:
   const OpenedDevice& device_;
   std::uint64_t limit_bytes_;
-  DeviceMemory on_device_;
-  PinnedMemory on_host_;
+  DeviceArray<std::byte> on_device_;
+  PinnedArray<std::byte> on_host_;
   std::byte* base_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include <esker/device/device.hpp>
 #include <esker/device/gpu/api.hpp>
 #include <esker/device/gpu/occupancy.hpp>
 
@@ -18,21 +19,20 @@ class OpenedDevice {
  public:
   /// Of the GPUs of the host, the one with this PE's number among the PEs there, in turn.
   explicit OpenedDevice(std::uint32_t rank_on_host);
-  ~OpenedDevice();
-  OpenedDevice(const OpenedDevice&) = delete;
-  OpenedDevice& operator=(const OpenedDevice&) = delete;
 
-  int number() const { return number_; }
-  std::uint32_t devices() const { return devices_; }  // of the host
-  const std::string& name() const { return name_; }   // "cuda: NVIDIA H200, GPU 0 of 4"
+  const Device& device() const { return device_; }
+  int number() const { return static_cast<int>(device_.properties().index); }
+  std::uint32_t devices() const { return device_.properties().devices; }  // of the host
+  /// "cuda: NVIDIA H200, GPU 0 of 4".
+  const std::string& name() const { return device_.properties().description; }
 
-  Stream user_stream() const { return user_stream_; }
-  Stream copy_stream() const { return copy_stream_; }
+  Stream user_stream() const { return native(user_stream_); }
+  Stream copy_stream() const { return native(copy_stream_); }
   /// Of the highest priority: first in line for space on the device.
-  Stream progress_stream() const { return progress_stream_; }
+  Stream progress_stream() const { return native(progress_stream_); }
 
   /// The broker of launches and progress kernels on it.
-  Occupancy& occupancy() { return occupancy_; }
+  Occupancy& occupancy() const { return *device_.occupancy(); }
 
   void use() const;
   void copy(void* to, const void* from, std::size_t bytes, Stream stream, const char* what) const;
@@ -51,13 +51,10 @@ class OpenedDevice {
   std::string kernel_name() const;
 
  private:
-  const std::uint32_t devices_;
-  const int number_;
-  Occupancy occupancy_;
-  std::string name_;
-  Stream user_stream_ = nullptr;
-  Stream copy_stream_ = nullptr;
-  Stream progress_stream_ = nullptr;
+  static Stream native(const esker::Stream& stream) { return static_cast<Stream>(stream.native()); }
+
+  const Device device_;
+  const esker::Stream user_stream_, copy_stream_, progress_stream_;
   std::atomic<const char*> kernel_{nullptr};
 };
 

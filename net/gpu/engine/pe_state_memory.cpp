@@ -6,16 +6,16 @@ namespace esker::gpu {
 
 PeStateMemory::PeStateMemory(const OpenedDevice& device, std::uint32_t pe, std::uint32_t n_pes)
     : device_{device},
-      host_(sizeof(HostWords), "words shared with the device"),
-      totals_(sizeof(Totals), "counters"),
-      words_(sizeof(DeviceWords), "words that kernels share"),
-      for_kernels_(sizeof(PeState), "the PE's state"),
-      for_progress_kernels_(sizeof(PeState), "the PE's state for progress kernels") {
+      host_{device.device().pinned<HostWords>(1, {"words shared with the device"})},
+      totals_{device.device().memory<Totals>(1, {"counters"})},
+      words_{device.device().memory<DeviceWords>(1, {"words that kernels share"})},
+      for_kernels_{device.device().memory<PeState>(1, {"the PE's state"})},
+      for_progress_kernels_{device.device().memory<PeState>(1, {"the PE's state for progress kernels"})} {
   state_.pe = pe;
   state_.n_pes = n_pes;
-  state_.totals = totals_.as<Totals>();
+  state_.totals = totals_.data();
   state_.host = &host();
-  state_.words = words_.as<DeviceWords>();
+  state_.words = words_.data();
 }
 
 void PeStateMemory::publish() const {
@@ -23,7 +23,7 @@ void PeStateMemory::publish() const {
   device_.use();
   for (const auto& [memory, stream] : {std::pair{&for_kernels_, device_.user_stream()},
                                        {&for_progress_kernels_, device_.progress_stream()}}) {
-    device_.copy(memory->as<void>(), &state_, sizeof state_, stream, kWhat);
+    device_.copy(memory->data(), &state_, sizeof state_, stream, kWhat);
     device_.wait_for(stream, kWhat);
   }
 }

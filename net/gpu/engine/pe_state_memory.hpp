@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include <esker/device/gpu/api.hpp>
 #include <esker/net/gpu/engine/opened_device.hpp>
 #include <esker/net/gpu/pe_state.hpp>
 
@@ -21,10 +20,10 @@ class PeStateMemory {
   const PeState& state() const { return state_; }
   void publish() const;
   /// In device memory.
-  const PeState* for_kernels() const { return for_kernels_.as<PeState>(); }
-  const PeState* for_progress_kernels() const { return for_progress_kernels_.as<PeState>(); }
+  const PeState* for_kernels() const { return for_kernels_.data(); }
+  const PeState* for_progress_kernels() const { return for_progress_kernels_.data(); }
 
-  HostWords& host() const { return *host_.as<HostWords>(); }
+  HostWords& host() const { return host_[0]; }
   /// Messages may touch the heap up to here; publishes.
   void set_heap_end(std::byte* base, std::uint64_t bytes);
   std::uint64_t heap_end() const { return heap_end_.load(std::memory_order_relaxed); }
@@ -33,8 +32,10 @@ class PeStateMemory {
 
  private:
   const OpenedDevice& device_;
-  PinnedMemory host_;
-  DeviceMemory totals_, words_, for_kernels_, for_progress_kernels_;
+  PinnedArray<HostWords> host_;
+  DeviceArray<Totals> totals_;
+  DeviceArray<DeviceWords> words_;
+  DeviceArray<PeState> for_kernels_, for_progress_kernels_;
   PeState state_{};
   std::atomic<std::uint64_t> heap_end_{0};
 };

@@ -67,17 +67,17 @@ InboxOffer Peers::offer(std::byte* heap) {
   Offer mine{};
   mine.host = Host::here().identity();
   mine.process = static_cast<std::uint64_t>(getpid());
-  require(ESKER_GPU(DeviceGetPCIBusId)(mine.device, sizeof mine.device, device_),
+  require(ESKER_GPU(DeviceGetPCIBusId)(mine.device, sizeof mine.device, number()),
           "asking for the device's address");
   if (settings_.heap_on_device) {
-    inbox_ = DeviceMemory(kMailboxBytes * mailboxes(), "the inbox");
+    inbox_ = device_.memory<std::byte>(kMailboxBytes * mailboxes(), {"the inbox"});
     mine.mailboxes = mailboxes();
-    mine.inbox = reinterpret_cast<std::uint64_t>(inbox_.as<std::byte>());
+    mine.inbox = reinterpret_cast<std::uint64_t>(inbox_.data());
     mine.heap = reinterpret_cast<std::uint64_t>(heap);
     const auto describe = [](MemoryHandle& handle, void* at) {
       return ESKER_GPU(IpcGetMemHandle)(&handle, at) == ESKER_GPU(Success);
     };
-    mine.usable = describe(mine.inbox_handle, inbox_.as<void>()) && describe(mine.heap_handle, heap) ? 1 : 2;
+    mine.usable = describe(mine.inbox_handle, inbox_.data()) && describe(mine.heap_handle, heap) ? 1 : 2;
     (void)ESKER_GPU(GetLastError)();
     is_exposed_ = settings_.pes_on_host > 1;
   }
@@ -99,7 +99,7 @@ std::uint64_t Peers::open(const std::vector<InboxOffer>& offers, bool use_peers)
     if (other.host != mine.host) continue;
     peers_[pe].number = on_host++;
     if (std::strcmp(other.device, mine.device) != 0) continue;
-    if (other.process == mine.process || is_shared_at_a_time(device_)) ++sharers_;
+    if (other.process == mine.process || is_shared_at_a_time(number())) ++sharers_;
   }
   if (!use_peers || settings_.projecting) is_exposed_ = false;
   std::uint64_t opened = 0;
@@ -136,7 +136,7 @@ void Peers::try_open(const Offer& mine, const Offer& theirs, Peer& peer) {
     return;
   }
   (void)ESKER_GPU(GetLastError)();
-  peer.why_not = fmt::format("opening its memory from GPU {}: {}", device_, text_of(error));
+  peer.why_not = fmt::format("opening its memory from GPU {}: {}", number(), text_of(error));
 }
 
 std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_state) {
@@ -145,8 +145,8 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
   if (!settings_.projecting && settings_.heap_on_device) bins[me] = static_cast<std::uint8_t>(kSelf);
   pe_state.most_direct = settings_.direct_messages;
   std::uint32_t links = 0;
-  if (inbox_) {
-    std::byte* const own = inbox_.as<std::byte>();
+  if (!inbox_.empty()) {
+    std::byte* const own = inbox_.data();
     const std::uint32_t mine_there = peers_[me].number;
     for (std::uint32_t pe = 0; pe < peers_.size(); ++pe) {
       if (pe == me) continue;
@@ -176,10 +176,9 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
     why_not_linked_ = fmt::format("PE {}'s heap is not in a GPU's memory", me);
   }
 
-  bins_ = DeviceMemory(bins.size(), "the table of destinations");
-  require(ESKER_GPU(Memcpy)(bins_.as<void>(), bins.data(), bins.size(), ESKER_GPU(MemcpyDefault)),
-          "copying the table of destinations");
-  pe_state.bin_of = bins_.as<std::uint8_t>();
+  bins_ = device_.memory<std::uint8_t>(bins.size(), {"the table of destinations"});
+  device_.copy(bins_.data(), bins.data(), bins.size());
+  pe_state.bin_of = bins_.data();
   std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), PeState::kNear), pe_state.near_bins);
   pe_state.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
   return links;
@@ -189,10 +188,10 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
 bool Peers::takes_atomics_to(const Offer& peer) const {
   const int device = device_at(peer.device);
   if (!kHeapTakesPeersAtomics || device < 0) return false;
-  if (device == device_) return true;
+  if (device == number()) return true;
   int value = 0;
   const bool known = ESKER_GPU(DeviceGetP2PAttribute)(&value, ESKER_GPU(DevP2PAttrNativeAtomicSupported),
-                                                      device_, device) == ESKER_GPU(Success);
+                                                      number(), device) == ESKER_GPU(Success);
   (void)ESKER_GPU(GetLastError)();
   return known && value != 0;
 }
@@ -201,7 +200,7 @@ bool Peers::takes_atomics_to(const Offer& peer) const {
 ApiError Peers::open(std::byte*& at, const Offer& mine, const Offer& theirs, std::uint64_t address,
                      const MemoryHandle& handle) {
   if (theirs.process == mine.process) {
-    if (const int device = device_at(theirs.device); device != device_) {
+    if (const int device = device_at(theirs.device); device != number()) {
       const ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(device, 0);
       if (error != ESKER_GPU(Success) && error != ESKER_GPU(ErrorPeerAccessAlreadyEnabled)) return error;
       (void)ESKER_GPU(GetLastError)();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <esker/device/device.hpp>
 #include <esker/device/gpu/api.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/pe_state.hpp>
@@ -19,7 +20,7 @@ namespace esker::gpu {
 /// Errors   Error{kDevice} or {kOutOfMemory}. A peer that cannot be reached is no error.
 class Peers {
  public:
-  Peers(const DeviceSettings& settings, int device) : settings_{settings}, device_{device} {}
+  Peers(const DeviceSettings& settings, const Device& device) : settings_{settings}, device_{device} {}
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
@@ -51,6 +52,7 @@ class Peers {
     std::string why_not = "it is on another host";
   };
 
+  int number() const { return static_cast<int>(device_.properties().index); }
   std::uint32_t mailboxes() const;
   bool takes_atomics_to(const Offer& peer) const;
   void try_open(const Offer& mine, const Offer& theirs, Peer& peer);
@@ -58,9 +60,10 @@ class Peers {
                 const MemoryHandle& handle);
 
   const DeviceSettings& settings_;
-  const int device_;
+  const Device& device_;
   std::uint32_t sharers_ = 1;
-  DeviceMemory inbox_, bins_;
+  DeviceArray<std::byte> inbox_;
+  DeviceArray<std::uint8_t> bins_;
   std::vector<Peer> peers_;    // of all PEs, this one included
   std::vector<void*> opened_;  // peers' inboxes and heaps
   std::string why_not_linked_;
