@@ -125,8 +125,9 @@ struct Dispatch<Pass> {
   }
 
   template <class Kernel>
-  static void reserve_for(Runtime& rt, Kernel* kernel, std::uint32_t group_lanes,
-                          std::uint32_t scratch_bytes) {
+  static void reserve_for([[maybe_unused]] Runtime& rt, [[maybe_unused]] Kernel* kernel,
+                          [[maybe_unused]] std::uint32_t group_lanes,
+                          [[maybe_unused]] std::uint32_t scratch_bytes) {
 #if defined(ESKER_DEVICE_COMPILER)
     rt.reserve(gpu::CompiledKernel(kernel), group_lanes, scratch_bytes);
 #else

@@ -59,10 +59,10 @@ class FrameBuilder {
 
   std::vector<std::byte> bytes() const {
     wire::FrameHeader header = header_;
-    std::vector<std::byte> all(sizeof header + body_.size());
-    header.bytes = static_cast<std::uint32_t>(all.size());
-    std::memcpy(all.data(), &header, sizeof header);
-    if (!body_.empty()) std::memcpy(all.data() + sizeof header, body_.data(), body_.size());
+    header.bytes = static_cast<std::uint32_t>(sizeof header + body_.size());
+    const auto* const first = reinterpret_cast<const std::byte*>(&header);
+    std::vector<std::byte> all(first, first + sizeof header);
+    all.insert(all.end(), body_.begin(), body_.end());
     return all;
   }
 

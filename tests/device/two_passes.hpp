@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <esker/device/device.hpp>
 #include <esker/device/fine_grain_barrier.hpp>
-#include <esker/runtime/runtime.hpp>
+#include <esker/runtime.hpp>
 
 namespace esker::testing {
 
