@@ -34,6 +34,8 @@ def functions(file):
         if match := re.match(r"<(\S+)>:$", line):
             name = match[1]
             found[name] = []
+        elif line.startswith("Disassembly of section"):
+            name = None
         elif name and line.strip():
             line = re.sub(r"\s+#.*$", "", line)
             line = re.sub(r"\.(LC|L|text|rodata|data|bss|gcc_except_table)[\w.$]*([+-]0x[0-9a-f]+)?", ".local", line)
