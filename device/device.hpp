@@ -103,7 +103,8 @@ class ESKER_API Device {
     backend_->synchronize(backend_->own_stream());
   }
 
-  /// Divides a GPU between those that launch on it; null on the CPU. One a processor that is open.
+  /// Divides a GPU between those that launch on it; null on the CPU. Each open() makes its own, so what
+  /// shares a GPU shares the Device.
   gpu::Occupancy* occupancy() const { return backend_->occupancy(); }
 
  private:

@@ -28,9 +28,9 @@ ESKER_PASS_BEGIN
 ///
 /// Ordering. All pairs are about scratchpad alone. On a GPU they are scratch_fence() and relaxed atomics,
 /// since a release for each message would wait for the updates of memory that its lane has under way.
-///   [open]  what the opener writes into the block  happens before  what a lane that takes a column reads
-///   there [done]  the words of all columns               happen before   the flush's reads [sent]  the
-///   flush's reads                      happen before   the next opening of the block
+/// - [open] what the opener writes into the block happens before what a lane that takes a column reads there.
+/// - [done] the words of all columns happen before the flush's reads.
+/// - [sent] the flush's reads happen before the next opening of the block.
 ///
 /// Progress. No call waits.
 ///

@@ -73,10 +73,14 @@ namespace esker {
 inline constexpr unsigned kLineBytes = 128;
 
 namespace detail {
-ESKER_PASS_BEGIN
-/// Stands for the pass in the name of a template's instance whose definition depends on it.
-struct Pass {};
-ESKER_PASS_END
+/// Stands for the compiler in the name of a template's instance whose definition depends on it.
+#if defined(ESKER_DEVICE_COMPILER)
+struct DevicePass {};
+using Pass = DevicePass;
+#else
+struct HostPass {};
+using Pass = HostPass;
+#endif
 }  // namespace detail
 
 }  // namespace esker

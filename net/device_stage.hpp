@@ -18,8 +18,7 @@ namespace esker {
 /// Asks the engine for progress kernels when there is reason to, and knows what their ends prove.
 ///
 /// Contract. The network's owner calls, but for the counters and was_working(). It is the first of the
-/// stages.
-///           What handlers on the GPU send to PEs that it does not reach goes to `handlers`.
+///           stages. What handlers on the GPU send to PEs that it does not reach goes to `handlers`.
 /// Protocol. A barrier's first round is the rendezvous: the stage is flushed once this PE's kernels have
 ///           ended, and its counts are not final. In later rounds, and in a quiet, it is flushed once a
 ///           progress kernel has ended that began after that. A PE whose lanes wait for space in peers'

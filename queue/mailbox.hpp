@@ -59,7 +59,7 @@ class BasicMailbox {
   // Sender.
 
   /// Racy: whether try_claim() is worth a try.
-  ESKER_HD bool looks_empty(std::uint32_t slot) const { return senders_[slot].load_relaxed() % 2 == 0; }
+  ESKER_HD bool was_empty(std::uint32_t slot) const { return senders_[slot].load_relaxed() % 2 == 0; }
   /// On success this lane may fill the slot, and `turn` is for publish().
   ESKER_HD bool try_claim(std::uint32_t slot, std::uint64_t& turn) const {
     std::uint64_t seen = senders_[slot].load_relaxed();
@@ -77,10 +77,10 @@ class BasicMailbox {
   // Receiver.
 
   /// Racy: whether a package is in the slot.
-  ESKER_HD bool looks_full(std::uint32_t slot) const { return receivers_[slot].load_relaxed() % 2 == 1; }
+  ESKER_HD bool was_full(std::uint32_t slot) const { return receivers_[slot].load_relaxed() % 2 == 1; }
   /// Racy: the kind of the package in the slot; kNoKind if there is none.
   static constexpr std::uint32_t kNoKind = ~0u;
-  ESKER_HD std::uint32_t looks_full_of(std::uint32_t slot) const {
+  ESKER_HD std::uint32_t kind_if_full(std::uint32_t slot) const {
     const std::uint64_t seen = receivers_[slot].load_relaxed();
     return seen % 2 == 1 ? static_cast<std::uint32_t>(seen >> kKindShift) : kNoKind;
   }

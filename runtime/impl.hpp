@@ -61,7 +61,7 @@ class Runtime::Impl {
 
   /// A kernel of the user's own says what it takes, where lanes run on a GPU.
   void reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes) {
-    if (executor_->on_device()) executor_->reserve(kernel, group_lanes, scratch_bytes, context_);
+    executor_->reserve(kernel, group_lanes, scratch_bytes, context_);
   }
 
   Statistics statistics() const;

@@ -27,9 +27,8 @@
 
 namespace esker {
 
-/// Contract. The network's owner calls poll() a few times a second, and is told what peers say.
-/// Threads
-///           that nap in a wait call check_for_hang(), since an owner that hangs itself polls nothing.
+/// Contract. The network's owner calls poll() a few times a second, and is told what peers say. Threads that
+///           nap in a wait call check_for_hang(), since an owner that hangs itself polls nothing.
 /// Errors.   A peer's death becomes the job's failure. A hang ends the process with status 1, after reports
 ///           on stderr and as JSON on every PE; docs/guide/troubleshooting.md explains them.
 class Supervision final : public Supervisor {

@@ -74,9 +74,7 @@ ApiError StreamCreateWithPriority(Stream* stream, unsigned flags, int priority);
 ApiError StreamDestroy(Stream stream);
 ApiError StreamQuery(Stream stream);
 ApiError StreamSynchronize(Stream stream);
-ApiError Memcpy(void* to, const void* from, std::size_t bytes, MemcpyKind kind);
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind kind, Stream stream);
-ApiError Memset(void* at, int value, std::size_t bytes);
 ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream);
 
 // Events.

@@ -146,13 +146,5 @@ ApiError Free(void* at) { return allocations().release(at); }
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at) { return allocations().describe(handle, at); }
 ApiError IpcOpenMemHandle(void** at, MemoryHandle handle, unsigned) { return allocations().open(at, handle); }
 ApiError IpcCloseMemHandle(void* at) { return allocations().release(at); }
-ApiError Memcpy(void* to, const void* from, std::size_t bytes, MemcpyKind) {
-  copy(to, from, bytes);
-  return Success;
-}
-ApiError Memset(void* at, int value, std::size_t bytes) {
-  fill(at, value, bytes);
-  return Success;
-}
 
 }  // namespace esker::simulated

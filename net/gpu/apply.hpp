@@ -43,7 +43,7 @@ ESKER_NOINLINE ESKER_HD Applied apply_some(const PeState& pe_state, Handlers han
       if (ready) kind = place.kind_here(pe_state);
       ready = kind == 0 || kind == kind_of(handlers);
     } else {
-      ready = ready && place.looks_ready(pe_state);
+      ready = ready && place.was_ready(pe_state);
     }
     const Position rank = active.position_among(ready);
     Taken taken{};

@@ -39,18 +39,18 @@ class Place {
         is_frame_{place >= slot_places(pe_state)} {}
 
   /// Whether it is worth taking from.
-  ESKER_HD bool looks_ready(const PeState& pe_state) const {
-    if (!is_frame_) return pe_state.from[link_].looks_full(slot_);
+  ESKER_HD bool was_ready(const PeState& pe_state) const {
+    if (!is_frame_) return pe_state.from[link_].was_full(slot_);
     const std::uint64_t seen = pe_state.frame_turns[slot_].cursor.load_relaxed();
     return FrameTurn::next(seen) < FrameTurn::chunks(seen);
   }
   /// The kind of what stands there: Mailbox::kNoKind if there is nothing. Others may take it meanwhile.
   ESKER_HD std::uint32_t kind_here(const PeState& pe_state) const {
     if (!is_frame_) {
-      const std::uint32_t kind = pe_state.from[link_].looks_full_of(slot_);
+      const std::uint32_t kind = pe_state.from[link_].kind_if_full(slot_);
       return kind == Mailbox::kNoKind ? kind : kind & ~kSentOn;
     }
-    if (!looks_ready(pe_state)) return Mailbox::kNoKind;
+    if (!was_ready(pe_state)) return Mailbox::kNoKind;
     const std::uint64_t seen = pe_state.frame_turns[slot_].cursor.load_acquire();  // [frame]
     if (FrameTurn::next(seen) >= FrameTurn::chunks(seen)) return Mailbox::kNoKind;
     return kind_of(Command::from_word(chunk(pe_state, seen).command));

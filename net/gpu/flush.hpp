@@ -99,7 +99,7 @@ class Flush {
     std::uint32_t slot = 0;
     for (std::uint32_t polls = 0;;) {
       slot = ((seed + polls) * mine.total + mine.index) % Mailbox::kSlots;
-      const bool empty = (!state.reserved || slot % 4 != 0) && box.looks_empty(slot);
+      const bool empty = (!state.reserved || slot % 4 != 0) && box.was_empty(slot);
       const Position rank = active.position_among(empty);
       claimed = empty && rank.index == seed % rank.total && box.try_claim(slot, turn);
       if (active.any(claimed)) break;

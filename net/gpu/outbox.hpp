@@ -66,8 +66,8 @@ class GroupOutbox {
     if (bin == kSelf || applied_ < pe_state.most_direct)
       heap = heap_in_reach(pe_state, bin, command.operation);
     if (heap != nullptr) {
-      apply_own < requires { Width::value; }
-      > (heap, command, width, words);
+      constexpr bool kKnowsWidth = requires { Width::value; };
+      apply_own<kKnowsWidth>(heap, command, width, words);
       ++applied_;
       if (bin != kSelf) count_direct();
       bin = kNoBin;

@@ -9,7 +9,7 @@
 
 namespace esker::gpu {
 
-inline constexpr std::uint32_t kMaxLinks = 16;  // PEs whose GPUs this one reaches, itself excluded
+inline constexpr std::uint32_t kMaxLinks = 16;  // PEs of a host whose GPUs reach each other, itself included
 
 /// In device memory. They only grow.
 struct Totals {

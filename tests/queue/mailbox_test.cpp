@@ -40,22 +40,22 @@ TEST(Mailbox, ASlotGoesBackAndForth) {
   for (std::uint32_t round = 0; round < 3; ++round) {
     std::uint64_t sent = 0;
     std::uint64_t taken = 0;
-    EXPECT_TRUE(box.looks_empty(7));
-    EXPECT_FALSE(box.looks_full(7));
+    EXPECT_TRUE(box.was_empty(7));
+    EXPECT_FALSE(box.was_full(7));
     EXPECT_FALSE(box.try_take(7, 0, taken)) << "nothing is there";
     ASSERT_TRUE(box.try_claim(7, sent));
     EXPECT_GT(sent, last) << "turns grow";
     EXPECT_FALSE(box.try_claim(7, taken)) << "it is claimed";
-    EXPECT_FALSE(box.looks_full(7)) << "it is not published";
+    EXPECT_FALSE(box.was_full(7)) << "it is not published";
     box.payload(7)[Mailbox::columns(1) - 1] = 40 + round;
     box.publish(7, sent, 0, {5, 1, 1});
-    EXPECT_TRUE(box.looks_full(7));
-    EXPECT_FALSE(box.looks_empty(7));
+    EXPECT_TRUE(box.was_full(7));
+    EXPECT_FALSE(box.was_empty(7));
     ASSERT_TRUE(box.try_take(7, 0, taken));
-    EXPECT_FALSE(box.looks_full(7));
+    EXPECT_FALSE(box.was_full(7));
     EXPECT_EQ(box.header(7).command, 5u);
     EXPECT_EQ(box.payload(7)[Mailbox::columns(1) - 1], 40u + round);
-    EXPECT_FALSE(box.looks_empty(7)) << "it is not released";
+    EXPECT_FALSE(box.was_empty(7)) << "it is not released";
     fence_system();
     box.release(7, taken);
     last = sent;
@@ -67,17 +67,17 @@ TEST(Mailbox, APackageOfAKindIsForThatKindAlone) {
   const Mailbox box = memory.box();
   std::uint64_t turn = 0;
   ASSERT_TRUE(box.try_claim(0, turn));
-  EXPECT_EQ(box.looks_full_of(0), Mailbox::kNoKind) << "it is not published";
+  EXPECT_EQ(box.kind_if_full(0), Mailbox::kNoKind) << "it is not published";
   box.publish(0, turn, 3, {1, 1, 1});
-  EXPECT_TRUE(box.looks_full(0));
-  EXPECT_EQ(box.looks_full_of(0), 3u);
+  EXPECT_TRUE(box.was_full(0));
+  EXPECT_EQ(box.kind_if_full(0), 3u);
   EXPECT_FALSE(box.try_take(0, 0, turn)) << "who takes built-in operations alone";
   EXPECT_FALSE(box.try_take(0, 2, turn)) << "another handler";
   ASSERT_TRUE(box.try_take(0, 3, turn));
-  EXPECT_EQ(box.looks_full_of(0), Mailbox::kNoKind) << "it is taken";
+  EXPECT_EQ(box.kind_if_full(0), Mailbox::kNoKind) << "it is taken";
   fence_system();
   box.release(0, turn);
-  EXPECT_TRUE(box.looks_empty(0));
+  EXPECT_TRUE(box.was_empty(0));
 }
 
 // A receiver reads the number of messages in between, and reserves space for what their handlers send.
@@ -148,7 +148,7 @@ TEST(Mailbox, ThreadsLoseNothingAndSeeWholePackages) {
           bool moved = false;
           for (std::uint32_t slot = 0; slot < kInUse; ++slot) {
             std::uint64_t turn = 0;
-            if (!box.looks_full(slot) || !box.try_take(slot, kind, turn)) continue;
+            if (!box.was_full(slot) || !box.try_take(slot, kind, turn)) continue;
             const Mailbox::Header header = box.header(slot);
             bool whole = header.count == kWords && (header.command % 2 == 0 || kind == 1);
             for (std::uint32_t w = 0; w < kWords; ++w)
