@@ -1,5 +1,5 @@
-// One processor, a GPU or the host's cores, for programs that send no messages and for what a program does beside
-// them. Needs no Runtime and no MPI.
+// One processor, a GPU or the host's cores, for programs that send no messages and for what a program does
+// beside them. Needs no Runtime and no MPI.
 //
 //   Device         open(), properties(), memory<T>(), pinned<T>(), managed<T>(), copy(), fill(), launch()
 //   DeviceArray, PinnedArray, ManagedArray    memory that they own
