@@ -80,11 +80,20 @@ class ESKER_API Device {
   /// Runs `kernel` once a lane: with a Lane, or with a GroupLane& if it works together with the other lanes
   /// of its group. Returns once it is on the stream. Without a stream it runs to its end. `kernel` is copied.
   ///
+  /// On a GPU each group is lent `scratch_bytes` of scratchpad (GroupLane::lent_scratch()).
+  ///
   /// Errors. Error{kDevice}: the launch cannot be made, or this device is a GPU and the source was not
   ///         compiled by its compiler. On the CPU what a lane throws is thrown here.
   template <class Kernel, class Pass = detail::Pass>
-  void launch(const LaunchShape& shape, const Kernel& kernel, const Stream& stream) const {
-    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, stream.native());
+  void launch(const LaunchShape& shape, const Kernel& kernel, const Stream& stream,
+              std::uint32_t scratch_bytes = 0) const {
+    detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, stream.native(), scratch_bytes);
+  }
+  /// Groups of this kernel that the device holds at a time, each lent so much scratchpad: for launches whose
+  /// groups stay. On the CPU its host threads. Error{kDevice}: not even one.
+  template <class Kernel, class Pass = detail::Pass>
+  std::uint64_t resident_groups(const Kernel& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes = 0) const {
+    return detail::DeviceLaunch<Pass>::resident_groups(*backend_, kernel, group_lanes, scratch_bytes);
   }
   template <class Kernel, class Pass = detail::Pass>
   void launch(std::uint64_t lanes, const Kernel& kernel, const Stream& stream) const {

@@ -20,10 +20,10 @@ template <>
 struct DeviceLaunch<Pass> {
   template <class Kernel>
   static void launch(DeviceBackend& device, const LaunchShape& shape, const Kernel& kernel,
-                     [[maybe_unused]] void* stream) {
+                     [[maybe_unused]] void* stream, [[maybe_unused]] std::uint32_t scratch_bytes = 0) {
     if (device.properties().backend != Backend::kCpu) {
 #if defined(ESKER_DEVICE_COMPILER)
-      device.start([&] { return gpu::launch_on_device(shape, stream, kernel); });
+      device.start([&] { return gpu::launch_on_device(shape, stream, kernel, scratch_bytes); });
 #else
       refuse_launch(device.properties(), "the host");
 #endif
@@ -39,6 +39,27 @@ struct DeviceLaunch<Pass> {
       refuse_launch(device.properties(), "a GPU");
 #endif
     }
+  }
+
+  template <class Kernel>
+  static std::uint64_t resident_groups(DeviceBackend& device, [[maybe_unused]] const Kernel& kernel,
+                                       [[maybe_unused]] std::uint32_t group_lanes,
+                                       [[maybe_unused]] std::uint32_t scratch_bytes) {
+    std::uint64_t groups = device.properties().processors;
+    if (device.properties().backend == Backend::kCpu) return groups;
+#if defined(ESKER_DEVICE_COMPILER)
+    device.start([&] {
+      const gpu::CompiledKernel compiled = gpu::compiled<Kernel>();
+      const bool allowed = compiled.allow_scratch(scratch_bytes);
+      groups *= allowed ? compiled.groups_a_processor(group_lanes, scratch_bytes) : 0;
+      return groups != 0 ? std::string()
+                         : "a processor holds no group of " + std::to_string(group_lanes) + " lanes with " +
+                               std::to_string(scratch_bytes) + " bytes of scratchpad";
+    });
+    return groups;
+#else
+    refuse_launch(device.properties(), "the host");
+#endif
   }
 };
 

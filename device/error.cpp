@@ -45,6 +45,8 @@ const char* to_string(Error::Kind kind) noexcept {
       return "contract";
     case Error::Kind::kKernel:
       return "kernel";
+    case Error::Kind::kTask:
+      return "task";
   }
   return "unknown";
 }

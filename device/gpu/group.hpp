@@ -233,6 +233,7 @@ class BasicGroupLane : public Lane {
     return Hardware::in_global(at);
   }
 
+  static constexpr std::uint32_t kWaveLanes = Hardware::kWaveLanes;
   __device__ static std::uint32_t wave_of(std::uint32_t lane) { return lane / Hardware::kWaveLanes; }
   __device__ static std::uint32_t lowest_bit(std::uint32_t word) { return Hardware::lowest(word); }
 

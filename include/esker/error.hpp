@@ -20,6 +20,7 @@ class ESKER_API Error : public std::runtime_error {
     kHandler,        // an active-message handler threw or is not registered alike on every PE
     kContract,       // a collective call was not made alike on every PE
     kKernel,         // a lane threw (CPU back end)
+    kTask,           // a run of tasks has no result: a task failed, or it was stopped
   };
 
   Error(Kind kind, const std::string& message) : std::runtime_error{message}, kind_{kind} {}

@@ -1,0 +1,11 @@
+// Tasks that spawn tasks, on a GPU or the host's cores. Needs no Runtime and no MPI.
+//
+//   tasks::run()        runs a task and returns its result
+//   tasks::ForkJoin     the same, any number of times, with a report
+//   tasks::Types        the types that a task spawns, where it is not itself
+//   tasks::Options, Report, StopToken, TaskError
+#pragma once
+
+#include <esker/tasks/error.hpp>
+#include <esker/tasks/fork_join.hpp>
+#include <esker/tasks/options.hpp>

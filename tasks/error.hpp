@@ -1,0 +1,36 @@
+// Why a run of tasks ended early.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <esker/error.hpp>
+
+namespace esker::tasks {
+
+/// A run that has no result. kind() is kTask, but for a run that needed more memory: kOutOfMemory.
+class ESKER_API TaskError : public Error {
+ public:
+  enum class Reason {
+    kStopped,      // StopToken
+    kFailed,       // a task called fail(code, values...)
+    kMisuse,       // a task spawned more than it declares, or gave no result, or two
+    kOutOfMemory,  // Options::memory_bytes
+  };
+  TaskError(Kind kind, const std::string& message, Reason reason, std::int32_t code,
+            const std::array<std::uint64_t, 2>& values)
+      : Error{kind, message}, reason_{reason}, code_{code}, values_{values} {}
+
+  Reason reason() const noexcept { return reason_; }
+  /// Of fail().
+  std::int32_t code() const noexcept { return code_; }
+  const std::array<std::uint64_t, 2>& values() const noexcept { return values_; }
+
+ private:
+  Reason reason_;
+  std::int32_t code_;
+  std::array<std::uint64_t, 2> values_;
+};
+
+}  // namespace esker::tasks

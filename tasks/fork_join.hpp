@@ -1,0 +1,276 @@
+// Runs of tasks that spawn tasks and wait for them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include <esker/device/device.hpp>
+#include <esker/tasks/domain.hpp>
+#include <esker/tasks/options.hpp>
+#include <esker/tasks/run_memory.hpp>
+
+namespace esker::tasks {
+
+namespace detail {
+
+/// Whether a task of the set waits for children. Those do whose Result is not void; others may say so.
+template <class T>
+consteval bool joins() {
+  if constexpr (requires { T::kJoins; }) {
+    return bool{T::kJoins};
+  } else {
+    return !std::is_void_v<ResultOf<T>>;
+  }
+}
+template <class... Ts>
+consteval bool any_joins(Types<Ts...>) {
+  return (joins<Ts>() || ...);
+}
+
+template <class Root, class Shape>
+using SchedulerOf = Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
+
+/// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent.
+template <class Root>
+struct WaveDomains {
+  RunState* run;
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if !defined(ESKER_ON_CPU)
+    using S = SchedulerOf<Root, WaveLanes::Shape>;
+    auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
+    const std::uint32_t wave = lane.lane() / S::kBatch;
+    const auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
+    Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
+#endif
+  }
+};
+/// On the CPU: a domain a host thread, its levels in memory.
+template <class Root>
+struct ThreadDomains {
+  RunState* run;
+  std::uint32_t* hot;
+  ESKER_HD void operator()([[maybe_unused]] Lane lane) const {
+#if defined(ESKER_ON_CPU)
+    using S = SchedulerOf<Root, ThreadShape>;
+    const auto domain = static_cast<std::uint32_t>(lane.global_id());
+    Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
+#endif
+  }
+};
+
+/// Throws the Error of a run that has not ended well.
+[[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device, const Options& options);
+[[noreturn]] ESKER_API void refuse_memory(std::uint64_t memory_bytes, std::uint64_t least);
+
+}  // namespace detail
+
+/// Runs a task of type `Root`, and what it spawns, on a device.
+///
+/// State    ready -> running -> ready: any number of runs, one at a time.
+/// Contract One thread. Memory is allocated here and used again by each run; nothing stays on the device between
+///          runs but that. Tasks run in any order, each once, on any lane.
+/// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task failed,
+///          broke its contract, or needed more than Options::memory_bytes; the next run is not touched by it.
+///
+/// A task type is trivially copyable and has
+/// - `static constexpr int kMaxSpawns`: children that one call of it, or of a continuation, spawns at most;
+/// - `void operator()(auto& task) const`, ESKER_HD, which calls task.give(result), or task.spawn(children...)
+///   and .then(continuation), or fails;
+/// and may have `using Result` (else long; void: nothing), `using Spawns = Types<...>` (else itself),
+/// `kKeepBytes` of what continuations capture (else its size), and, where Results are void, `kJoins` for then().
+template <class Root>
+class ForkJoin {
+ public:
+  using Result = detail::ResultOf<Root>;
+
+  explicit ForkJoin(const Device& device, const Options& options = {})
+      : device_{device},
+        options_{options},
+        stream_{device.stream()},
+        run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
+        seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})} {
+    if (device.backend() == Backend::kCpu) {
+      prepare_threads();
+    } else {
+      prepare_waves();
+    }
+  }
+
+  /// Returns the root's result.
+  Result run(const Root& root) {
+    const auto start = std::chrono::steady_clock::now();
+    write_first_bundle(root);
+    device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
+    device_.fill(letters_.data(), 0xff, letters_.size_bytes(), stream_);
+    device_.launch(LaunchShape{1, 1}, detail::Prepare{run_.data(), memory_}, stream_);
+    if (device_.backend() == Backend::kCpu) {
+      run_threads();
+    } else {
+      device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
+      wait();
+    }
+    device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
+    device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
+    stream_.synchronize();
+    report(std::chrono::steady_clock::now() - start);
+    const detail::RunState& run = seen_[0];
+    if (run.outcome.load_relaxed() != static_cast<std::uint32_t>(detail::Outcome::kDone))
+      detail::throw_outcome(run, device_.name(), options_);
+    if constexpr (!std::is_void_v<Result>)
+      return detail::load_columns<Result>(first_bundle_.data() + results_at_, batch_);
+  }
+
+  /// Of the last run.
+  const Report& report() const { return report_; }
+
+ private:
+  using Set = detail::SetFrom<Root>;
+
+  void prepare_threads() {
+    using S = detail::SchedulerOf<Root, detail::ThreadShape>;
+    std::uint32_t domains = device_.properties().processors;
+    if (options_.domains != 0) domains = std::min(domains, options_.domains);
+    shape_ = LaunchShape{domains, 1};
+    hot_ = device_.memory<std::uint32_t>(std::size_t{domains} * S::kHotWords, {"levels of tasks"});
+    allocate<S>(domains);
+  }
+  void prepare_waves() {
+    if (device_.properties().wave_lanes == 64) {
+      prepare_waves_of<64>();
+    } else {
+      prepare_waves_of<32>();
+    }
+  }
+  template <std::uint32_t kWaveLanes>
+  void prepare_waves_of() {
+    using S = detail::SchedulerOf<Root, detail::WaveShape<kWaveLanes>>;
+    constexpr std::uint32_t kWaves = 4;  // of a group
+    scratch_bytes_ = kWaves * S::kHotWords * 4;
+    const detail::WaveDomains<Root> kernel{run_.data()};
+    std::uint64_t groups = device_.resident_groups(kernel, kWaves * kWaveLanes, scratch_bytes_);
+    if (options_.domains != 0) groups = std::min<std::uint64_t>(groups, (options_.domains + kWaves - 1) / kWaves);
+    shape_ = LaunchShape{groups * kWaves * kWaveLanes, kWaves * kWaveLanes};
+    allocate<S>(static_cast<std::uint32_t>(groups * kWaves));
+  }
+
+  /// Divides memory_bytes: bundles for every domain twice, the rest pages.
+  template <class S>
+  void allocate(std::uint32_t domains) {
+    report_.domains = domains;
+    batch_ = S::kBatch;
+    results_at_ = S::Bundle::kResults;
+    page_bytes_ = S::Page::kWords * 4;
+    const std::uint64_t bundle_bytes = S::Bundle::kWords * 4 + sizeof(detail::Join) + 8;
+    const std::uint64_t bundles = std::max<std::uint64_t>(2, std::min<std::uint64_t>(std::uint64_t{4} * domains, options_.memory_bytes / 4 / bundle_bytes));
+    const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, bundles * bundle_bytes);
+    const std::uint64_t pages = std::min<std::uint64_t>(left / (page_bytes_ + 4), 0xfffffff0u);
+    if (pages < 2) detail::refuse_memory(options_.memory_bytes, bundles * bundle_bytes + 2 * (page_bytes_ + 4));
+    const std::size_t bundle_words = bundles * S::Bundle::kWords, page_words = pages * S::Page::kWords;
+    words_ = device_.memory<std::uint32_t>(bundle_words + page_words + 2 * bundles + pages, {"waiting tasks", false});
+    joins_ = device_.memory<detail::Join>(bundles, {"tasks that were given away"});
+    memory_.requests_size = std::bit_ceil(domains + 1);
+    requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
+    letters_ = device_.memory<std::uint32_t>(domains, {"what they get"});
+    memory_.requests = requests_.data();
+    memory_.letters = letters_.data();
+    memory_.join_records = joins_.data();
+    memory_.bundle_words = words_.data();
+    memory_.page_words = memory_.bundle_words + bundle_words;
+    memory_.bundle_links = memory_.page_words + page_words;
+    memory_.join_links = memory_.bundle_links + bundles;
+    memory_.page_links = memory_.join_links + bundles;
+    memory_.bundles = static_cast<std::uint32_t>(bundles);
+    memory_.pages = static_cast<std::uint32_t>(pages);
+    first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
+    payload_at_ = S::Bundle::kPayload;
+    type_at_ = S::Bundle::kType;
+  }
+
+  void write_first_bundle(const Root& root) {
+    std::uint32_t* const words = first_bundle_.data();
+    words[type_at_] = Set::template kIndex<Root>;
+    words[type_at_ + 1] = 1;
+    words[type_at_ + 2] = detail::kNone;
+    detail::store_columns(words + payload_at_, batch_, root);
+    device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
+  }
+
+  /// On the CPU the launch returns when the run has ended, so a watcher asks for the end meanwhile.
+  void run_threads() {
+    detail::RunState* const run = run_.data();
+    std::jthread watcher([this, run](const std::stop_token& over) {
+      while (!over.stop_requested()) {
+        if (options_.stop.stop_requested()) {
+          if (run->end(detail::Outcome::kStopped)) run->error_is_written.store_release(1);
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds{200});
+      }
+    });
+    device_.launch(shape_, detail::ThreadDomains<Root>{run, hot_.data()}, stream_);
+  }
+
+  void wait() {
+    while (!stream_.is_idle()) {
+      if (options_.stop.stop_requested() && !is_stopping_) {
+        is_stopping_ = true;
+        if (!stop_stream_) stop_stream_.emplace(device_.stream(StreamPriority::kHigh));
+        device_.launch(LaunchShape{1, 1}, detail::End{run_.data()}, *stop_stream_);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
+    }
+    is_stopping_ = false;
+  }
+
+  void report(std::chrono::nanoseconds time) {
+    const detail::RunState& run = seen_[0];
+    detail::Counts counts;
+    std::uint64_t each[sizeof counts / 8];
+    for (std::size_t c = 0; c < sizeof counts / 8; ++c) each[c] = run.counts[c].load_relaxed();
+    __builtin_memcpy(&counts, each, sizeof counts);
+    report_.time = time;
+    report_.tasks = counts.tasks;
+    report_.batches = counts.batches;
+    report_.full_batches = counts.full_batches;
+    report_.resumed = counts.resumed;
+    report_.given = counts.given;
+    report_.suspended = counts.suspended;
+    report_.spilled = counts.spilled;
+    report_.waits = counts.asked;
+    report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
+                                std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes();
+  }
+
+  const Device device_;
+  const Options options_;
+  const Stream stream_;
+  std::optional<Stream> stop_stream_;
+  bool is_stopping_ = false;
+  Report report_;
+  LaunchShape shape_;
+  std::uint32_t scratch_bytes_ = 0;  // of a group
+  std::uint32_t batch_ = 0, results_at_ = 0, payload_at_ = 0, type_at_ = 0;
+  std::uint64_t page_bytes_ = 0;
+  DeviceArray<detail::RunState> run_;
+  PinnedArray<detail::RunState> seen_;
+  PinnedArray<std::uint32_t> first_bundle_;
+  DeviceArray<std::uint32_t> words_, hot_, letters_;
+  DeviceArray<detail::Join> joins_;
+  DeviceArray<std::uint64_t> requests_;
+  detail::RunMemory memory_{};
+};
+
+/// One run; the memory is given back after it.
+template <class Root>
+detail::ResultOf<Root> run(const Device& device, const Root& root, const Options& options = {}) {
+  return ForkJoin<Root>(device, options).run(root);
+}
+
+}  // namespace esker::tasks

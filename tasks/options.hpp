@@ -1,0 +1,43 @@
+// What a user says about a run, and what it says afterwards.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace esker::tasks {
+
+/// Ends runs from outside: any thread asks, and every run that has a copy of this token ends within a
+/// millisecond or so, and throws Error{kTask}.
+class StopToken {
+ public:
+  void request_stop() const { is_requested_->store(true, std::memory_order_relaxed); }
+  bool stop_requested() const { return is_requested_->load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> is_requested_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+struct Options {
+  std::uint64_t memory_bytes = std::uint64_t{64} << 20;  // of the device, for waiting tasks, beside scratchpad
+  std::uint32_t domains = 0;                             // at most; 0: as many as the device holds
+  StopToken stop;
+};
+
+/// Of one run; sums over domains.
+struct Report {
+  std::chrono::nanoseconds time{};      // from the launch to its end
+  std::uint32_t domains = 0;            // waves or threads
+  std::uint64_t tasks = 0;              // calls of tasks' functions
+  std::uint64_t batches = 0;            // of tasks that ran together ...
+  std::uint64_t full_batches = 0;       // ... of them, with a task a lane
+  std::uint64_t resumed = 0;            // batches of continuations
+  std::uint64_t given = 0;              // bundles of tasks that went to another domain
+  std::uint64_t suspended = 0;          // stacks that were left until given tasks were back
+  std::uint64_t spilled = 0;            // levels that went from scratchpad to memory
+  std::uint64_t waits = 0;              // times that a domain had nothing
+  std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
+};
+
+}  // namespace esker::tasks

@@ -1,0 +1,51 @@
+// Where the state of a run stands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <esker/device/lane.hpp>
+#include <esker/tasks/state.hpp>
+
+namespace esker::tasks::detail {
+
+/// Pointers into a device's memory, by which domains find everything.
+struct RunMemory {
+  std::uint32_t* page_words;
+  std::uint32_t* bundle_words;
+  Join* join_records;
+  std::uint32_t *page_links, *bundle_links, *join_links;
+  std::uint64_t* requests;
+  std::uint32_t* letters;
+  std::uint32_t pages, bundles, requests_size;
+};
+
+/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and letters are empty.
+struct Prepare {
+  RunState* run;
+  RunMemory memory;
+  ESKER_HD void operator()(Lane) const {
+    run->pages.reset(memory.page_links, memory.pages);
+    run->bundles.reset(memory.bundle_links, memory.bundles);
+    run->joins.reset(memory.join_links, memory.bundles);
+    (void)run->bundles.try_take();
+    run->exchange.reset(memory.requests, memory.letters, memory.requests_size);
+    run->exchange.put(0, 0);
+    run->page_words = memory.page_words;
+    run->bundle_words = memory.bundle_words;
+    run->join_records = memory.join_records;
+    run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
+    run->error_is_written.store_relaxed(0);
+    for (auto& count : run->counts) count.store_relaxed(0);
+  }
+};
+
+/// One lane's, beside a run: asks for its end.
+struct End {
+  RunState* run;
+  ESKER_HD void operator()(Lane) const {
+    if (run->end(Outcome::kStopped)) run->error_is_written.store_release(1);
+  }
+};
+
+}  // namespace esker::tasks::detail

@@ -1,0 +1,176 @@
+// What the domains of a run share: work that changes hands, memory, and the end.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/tasks/level.hpp>
+
+namespace esker::tasks::detail {
+
+/// Numbers [0, size), handed out and taken back.
+///
+/// Contract Any lane or thread. peak() is how many were out at a time at most.
+/// Protocol A stack of those that came back, under a word of {changes, first}; when it is empty, numbers that
+///          were never out.
+/// Ordering [pool] who takes a number sees what its last holder wrote.
+class Pool {
+ public:
+  ESKER_HD void reset(std::uint32_t* next, std::uint32_t size) {
+    next_ = next;
+    size_ = size;
+    first_.store_relaxed(kNone);
+    fresh_.store_relaxed(0);
+  }
+  /// kNone: all are out.
+  ESKER_HD std::uint32_t try_take() {
+    std::uint64_t first = first_.load_acquire();  // [pool]
+    while (static_cast<std::uint32_t>(first) != kNone) {
+      const auto number = static_cast<std::uint32_t>(first);
+      // Racy: the exchange fails if another lane has taken it meanwhile.
+      const std::uint64_t second = ((first >> 32) + 1) << 32 | next_at(number).load_relaxed();
+      if (first_.compare_exchange_acq_rel(first, second)) return number;
+    }
+    if (fresh_.load_relaxed() >= size_) return kNone;
+    const std::uint32_t number = fresh_.fetch_add_relaxed(1);
+    return number < size_ ? number : kNone;
+  }
+  ESKER_HD void give_back(std::uint32_t number) {
+    std::uint64_t first = first_.load_relaxed();
+    do {
+      next_at(number).store_relaxed(static_cast<std::uint32_t>(first));
+    } while (!first_.compare_exchange_acq_rel(first, ((first >> 32) + 1) << 32 | number));  // [pool]
+  }
+  ESKER_HD std::uint32_t peak() const {
+    const std::uint32_t fresh = fresh_.load_relaxed();
+    return fresh < size_ ? fresh : size_;
+  }
+  ESKER_HD std::uint32_t size() const { return size_; }
+  /// Racy: few numbers are left that were never out.
+  ESKER_HD bool was_low() const { return fresh_.load_relaxed() >= size_ - size_ / 8; }
+
+ private:
+  ESKER_HD DeviceAtomic<std::uint32_t>& next_at(std::uint32_t number) const {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(next_)[number];
+  }
+
+  std::uint32_t* next_ = nullptr;
+  std::uint32_t size_ = 0;
+  DeviceAtomic<std::uint32_t> fresh_;
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> first_;
+};
+
+/// Hands bundles from domains that have work to domains that ask for it.
+///
+/// Contract A domain that has nothing asks, and looks at its own letter until a bundle lies there. A domain that
+///          has work to spare promises it to the oldest request that nobody has promised anything, and keeps its
+///          word at once: nothing ever waits for a domain that waits.
+/// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer places
+///          than domains, so the word is not written over before its request is promised. Who has read the word
+///          and then moves `promised` past it has read the right one.
+/// Ordering [bundle] what the giver has written happens before what the taker reads.
+///          [request] a taker has emptied its letter before a giver can see its request.
+class Exchange {
+ public:
+  ESKER_HD void reset(std::uint64_t* requests, std::uint32_t* letters, std::uint32_t size) {
+    requests_ = requests;
+    letters_ = letters;
+    mask_ = size - 1;
+    asked_.store_relaxed(0);
+    promised_.store_relaxed(0);
+  }
+  /// kNone: nothing yet. Else the letter is empty again.
+  ESKER_HD std::uint32_t try_get(std::uint32_t domain) const {
+    const std::uint32_t bundle = letter(domain).load_acquire();  // [bundle]
+    if (bundle != kNone) letter(domain).store_relaxed(kNone);
+    return bundle;
+  }
+  ESKER_HD void ask(std::uint32_t domain) {
+    const std::uint64_t request = asked_.fetch_add_relaxed(1);
+    place(request).store_release(std::uint64_t{tag(request)} << 32 | domain);  // [request]
+  }
+  /// Racy.
+  ESKER_HD bool was_asked() const {
+    return static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed()) > 0;
+  }
+  /// The domain that gets something; kNone: nobody asks any more. Else put() must follow.
+  ESKER_HD std::uint32_t try_promise() {
+    std::uint64_t request = promised_.load_relaxed();
+    while (true) {
+      const std::uint64_t word = place(request).load_acquire();  // [request]
+      if (static_cast<std::uint32_t>(word >> 32) != tag(request)) return kNone;
+      if (promised_.compare_exchange_relaxed(request, request + 1)) return static_cast<std::uint32_t>(word);
+    }
+  }
+  ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
+    letter(domain).store_release(bundle);  // [bundle]
+  }
+
+ private:
+  ESKER_HD static std::uint32_t tag(std::uint64_t request) { return static_cast<std::uint32_t>(request + 1); }
+  ESKER_HD DeviceAtomic<std::uint64_t>& place(std::uint64_t request) const {
+    return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(requests_)[request & mask_];
+  }
+  ESKER_HD DeviceAtomic<std::uint32_t>& letter(std::uint32_t domain) const {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(letters_)[domain];
+  }
+
+  std::uint64_t* requests_ = nullptr;  // zeroed; a power of two, no fewer than domains
+  std::uint32_t* letters_ = nullptr;   // kNone, one a domain
+  std::uint64_t mask_ = 0;
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> asked_;
+  DeviceAtomic<std::uint64_t> promised_;
+};
+
+/// A stack whose owner has left it until what it gave away is done.
+struct SavedStack {
+  std::uint32_t bundle;  // that it was made of
+  std::uint32_t level;   // the highest
+  std::uint32_t first_page, last_page;
+};
+
+/// Tasks of one level that were given away.
+///
+/// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to 0
+///          goes on with the stack.
+/// Ordering [join] what was written for the stack, results and what was saved, happens before it goes on.
+struct Join {
+  DeviceAtomic<std::uint32_t> left;
+  DeviceAtomic<std::uint32_t> done;  // the last bundle that came back; a bundle knows the one before it
+  SavedStack saved;
+};
+
+enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
+
+/// Sums over domains.
+struct Counts {
+  std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
+};
+
+/// One run, in memory that all domains reach.
+struct RunState {
+  Pool pages, bundles, joins;
+  Exchange exchange;
+
+  std::uint32_t* page_words;
+  std::uint32_t* bundle_words;
+  Join* join_records;
+
+  alignas(kLineBytes) DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
+  std::int32_t error_code;                                  // of whoever set the outcome
+  std::uint32_t error_type;
+  std::uint64_t error_values[4];
+  DeviceAtomic<std::uint32_t> error_is_written;
+
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
+
+  ESKER_HD bool has_ended() const { return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning); }
+  /// True for the first.
+  ESKER_HD bool end(Outcome how) {
+    auto running = static_cast<std::uint32_t>(Outcome::kRunning);
+    return outcome.compare_exchange_acq_rel(running, static_cast<std::uint32_t>(how));
+  }
+};
+
+}  // namespace esker::tasks::detail
