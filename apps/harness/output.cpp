@@ -20,7 +20,7 @@ namespace harness {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
-constexpr std::uint64_t kChunk = std::uint64_t{1} << 16;  // of a reduction
+constexpr std::uint64_t kChunk = std::uint64_t{1} << 10;  // of a reduction
 constexpr mode_t kAll = 0666;
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
