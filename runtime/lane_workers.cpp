@@ -2,6 +2,7 @@
 #include <esker/runtime/lane_workers.hpp>
 
 #include <esker/aggregator/trace.hpp>
+#include <esker/device/error.hpp>
 
 namespace esker {
 

@@ -1,6 +1,7 @@
 #include "style.hpp"
 
 #include <algorithm>
+#include <esker/config.hpp>
 
 #include "exchange.hpp"
 

@@ -73,9 +73,9 @@ void use_the_device(Runtime& rt) {
   const auto squares = device.memory<std::uint64_t>(kLanes);
   device.launch(kLanes, Square{squares.data()});
   const auto sum = rt.heap().allocate<std::uint64_t>(1);
-  rt.launch(kLanes, [=, at = squares.data()] ESKER_LAMBDA(WorkItem item) {
-    shmem_add(item, sum.data(), at[item.global_id()], 0u);
-  });
+  const std::uint64_t* const at = squares.data();
+  rt.launch(kLanes,
+            [=] ESKER_LAMBDA(WorkItem item) { shmem_add(item, sum.data(), at[item.global_id()], 0u); });
   rt.barrier_all();
   if (rt.pe() == 0) {
     EXPECT_EQ(rt.heap().read(sum)[0], rt.n_pes() * (kLanes * (kLanes - 1) * (2 * kLanes - 1) / 6));

@@ -1,6 +1,7 @@
 // Handlers' memory on the device, made with the first of them.
 #include <fmt/format.h>
 
+#include <esker/device/error.hpp>
 #include <esker/net/gpu/engine/handlers.hpp>
 
 namespace esker::gpu {
