@@ -16,7 +16,7 @@ namespace esker::tasks::detail {
 /// Where a batch runs. By value: what a continuation gets stays in registers.
 template <class Scheduler>
 struct Place {
-  std::uint32_t* hot;      // the domain's levels that are at hand, by their number modulo kHotLevels
+  std::uint32_t* hot;  // the domain's levels that are at hand, by their number modulo kHotLevels
   RunState* run;
   std::uint32_t* results;  // of the bundle that the stack was made of: a column a word
   std::uint32_t level;     // that the tasks were in
@@ -111,14 +111,20 @@ class Context {
   ESKER_HD Spawned<Scheduler, Task, Children...> spawn(const Children&... children) {
     static_assert((kIsSpawned<Children> && ...),
                   "spawn() of a type that the task does not name: add it to its `using Spawns = Types<...>`");
-    static_assert(sizeof...(Children) <= Checked<Task>::kMaxSpawns, "more children than the task's kMaxSpawns");
+    static_assert(sizeof...(Children) <= Checked<Task>::kMaxSpawns,
+                  "more children than the task's kMaxSpawns");
     return Spawned<Scheduler, Task, Children...>(*this, children...);
   }
 
   /// Ends the run: run() throws an Error with this code and these values. The task should return.
-  ESKER_HD void fail(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) { report(Outcome::kFailed, code, a, b); }
+  ESKER_HD void fail(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) {
+    report(Outcome::kFailed, code, a, b);
+  }
   /// Somebody has ended the run: long tasks may look, and return.
   ESKER_HD bool stop_requested() const { return place_.run->has_ended(); }
+
+  /// Adds to the run's sum (Report::sum). Cheaper than an atomic in memory: a domain keeps its part at hand.
+  ESKER_HD void add(std::uint64_t value) { Lanes::add(Scheduler::sum_of(place_.hot), value); }
 
   // --- For the scheduler, and Spawned.
 
@@ -136,8 +142,10 @@ class Context {
 
   template <class Next, class... Children>
   ESKER_HD void keep(const Next& next) {
-    static_assert(Scheduler::kJoins, "then(): tasks whose Results are void say `static constexpr bool kJoins = true`");
-    static_assert(std::is_trivially_copyable_v<Next>, "then() keeps its function byte by byte: it captures by value");
+    static_assert(Scheduler::kJoins,
+                  "then(): tasks whose Results are void say `static constexpr bool kJoins = true`");
+    static_assert(std::is_trivially_copyable_v<Next>,
+                  "then() keeps its function byte by byte: it captures by value");
     static_assert(std::is_empty_v<Next> || sizeof(Next) <= kKeepBytesOf<Task>,
                   "then() keeps more than the task's size: say `static constexpr std::size_t kKeepBytes`");
     std::uint32_t* const level = place_.at(place_.level);
@@ -160,7 +168,8 @@ class Context {
 
  private:
   template <class Child>
-  static constexpr bool kIsSpawned = []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
+  static constexpr bool kIsSpawned =
+      []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
 
   template <class Child>
   ESKER_HD void store_one(const Child& child, std::uint32_t number) {
@@ -168,7 +177,8 @@ class Context {
     std::uint32_t* const level = place_.at(place_.children);
     const std::uint32_t i = Lanes::reserve(level[Layout::kCount + kType]);
     std::uint32_t* const tasks = level + Layout::tasks_at(kType) + i;
-    store_columns(tasks, Layout::kCapacity, Ref{static_cast<std::uint16_t>(frame_), static_cast<std::uint16_t>(number)});
+    store_columns(tasks, Layout::kCapacity,
+                  Ref{static_cast<std::uint16_t>(frame_), static_cast<std::uint16_t>(number)});
     store_columns(tasks + Layout::kCapacity, Layout::kCapacity, child);
   }
 
@@ -196,12 +206,14 @@ class Context {
   template <class Next, class... Children>
   ESKER_HD static void resume_frame(Place<Scheduler> place, std::uint32_t frame) {
     std::uint32_t* const level = place.at(place.level);
-    const Ref ref = load_columns<Ref>(&level[Layout::frame_column(Layout::kParent) + frame], Scheduler::kBatch);
+    const Ref ref =
+        load_columns<Ref>(&level[Layout::frame_column(Layout::kParent) + frame], Scheduler::kBatch);
     Context context(place, frame, ref);
     if constexpr (std::is_empty_v<Next>) {
       call_next<0>(Types<Children...>{}, Next{}, context, level + frame);
     } else {
-      const Next next = load_columns<Next>(&level[Layout::frame_column(Layout::kKeep) + frame], Scheduler::kBatch);
+      const Next next =
+          load_columns<Next>(&level[Layout::frame_column(Layout::kKeep) + frame], Scheduler::kBatch);
       call_next<0>(Types<Children...>{}, next, context, level + frame);
     }
     context.check();

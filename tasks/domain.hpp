@@ -5,8 +5,8 @@
 
 #include <esker/device/platform.hpp>
 #include <esker/tasks/context.hpp>
-#include <esker/tasks/level.hpp>
 #include <esker/tasks/lanes.hpp>
+#include <esker/tasks/level.hpp>
 #include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
@@ -45,17 +45,24 @@ struct Scheduler {
   using Layout = LevelLayout<Set, kBatch, kJoins>;
   using Page = PageLayout<Layout>;
   using Bundle = BundleLayout<Set, kBatch>;
-  static constexpr std::uint32_t kHotWords = kHotLevels * Layout::kWords;
+  static constexpr std::uint32_t kSumAt = kHotLevels * Layout::kWords;
+  static constexpr std::uint32_t kHotWords = kSumAt + 2;
+  /// What this domain's tasks have added so far, behind its levels.
+  ESKER_HD static std::uint64_t& sum_of(std::uint32_t* hot) {
+    return *reinterpret_cast<std::uint64_t*>(hot + kSumAt);
+  }
 };
 
 /// State    idle -> working -> (done or suspended) -> idle, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
-/// Protocol A stack is made of a bundle: its tasks are level 0. The domain takes a batch of the highest level that
-///          has tasks; what they spawn is the level above. When a level is empty, the frames below it go on. So
-///          it goes down before it goes on, and holds one batch's children a level (thesis, 4.3.3).
-///          To a domain that asks, it gives tasks of its lowest level that has some: the largest subtrees. The
-///          level remembers that in a join record; the frames below it go on when all of them are back. If they
-///          are not, the domain leaves its stack, and whoever brings the last of them back takes it over.
+/// Protocol A stack is made of a bundle: its tasks are level 0. The domain takes a batch of the highest level
+/// that
+///          has tasks; what they spawn is the level above. When a level is empty, the frames below it go on.
+///          So it goes down before it goes on, and holds one batch's children a level (thesis, 4.3.3). To a
+///          domain that asks, it gives tasks of its lowest level that has some: the largest subtrees. The
+///          level remembers that in a join record; the frames below it go on when all of them are back. If
+///          they are not, the domain leaves its stack, and whoever brings the last of them back takes it
+///          over.
 template <class S>
 class Domain {
   using Set = typename S::Set;
@@ -71,6 +78,7 @@ class Domain {
       : lanes_{lanes}, run_{run}, hot_{hot}, number_{number} {}
 
   ESKER_HD void run() {
+    lanes_.leader([&] { S::sum_of(hot_) = 0; });
     while (true) {
       const std::uint32_t bundle = wait_for_bundle();
       if (bundle == kNone) break;
@@ -120,7 +128,7 @@ class Domain {
       std::uint32_t* const tasks = level + Layout::tasks_at(kType);
       lanes_.for_each(count, [&](std::uint32_t i) {
         store_columns(tasks + i, Layout::kCapacity, Ref{static_cast<std::uint16_t>(i), 0});
-        for (std::uint32_t w = 0; w < Set::kPayloadWords[kType]; ++w) {
+        for (std::uint32_t w = 0; w < Set::payload_words(kType); ++w) {
           tasks[(1 + w) * Layout::kCapacity + i] = words[Bundle::kPayload + w * kBatch + i];
         }
       });
@@ -266,7 +274,8 @@ class Domain {
     });
     if constexpr (S::kJoins) {
       std::uint32_t* const resume_words = words + Layout::frame_column(Layout::kResume);
-      lanes_.for_each(kBatch, [&](std::uint32_t i) { store_columns(resume_words + i, kBatch, Resume<S>{nullptr}); });
+      lanes_.for_each(kBatch,
+                      [&](std::uint32_t i) { store_columns(resume_words + i, kBatch, Resume<S>{nullptr}); });
     }
   }
   /// Makes level_ + 1, empty.
@@ -377,7 +386,8 @@ class Domain {
     } else {
       last_record_ = Page::kHeaderWords;
       const std::uint32_t* const words = page_words(below);
-      while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed]) last_record_ += words[last_record_ + Page::kSize];
+      while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
+        last_record_ += words[last_record_ + Page::kSize];
     }
     lanes_.leader([&] {
       if (below != kNone) page_words(below)[Page::kAbove] = kNone;
@@ -436,8 +446,8 @@ class Domain {
     return best;
   }
 
-  ESKER_HD void give_from(std::uint32_t* header, std::uint32_t type, const std::uint32_t* tasks, std::uint32_t stride,
-                          bool keeps_half) {
+  ESKER_HD void give_from(std::uint32_t* header, std::uint32_t type, const std::uint32_t* tasks,
+                          std::uint32_t stride, bool keeps_half) {
     const std::uint32_t count = header[Layout::kCount + type];
     if (keeps_half && count < 2) return;
     std::uint32_t n = keeps_half ? count / 2 : count;
@@ -489,7 +499,8 @@ class Domain {
   ESKER_HD bool join() {
     const std::uint32_t join = at(level_)[Layout::kJoin];
     Join& record = run_.join_records[join];
-    const bool alone = lanes_.of_leader([&] { return record.left.load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
+    const bool alone =
+        lanes_.of_leader([&] { return record.left.load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       while (hot_low_ <= level_) {
         if (!put_away()) return false;
@@ -510,16 +521,19 @@ class Domain {
 
   /// Results of the bundles that have come back. The level is at hand, and the frames below it.
   ESKER_HD void collect(std::uint32_t join) {
-    std::uint32_t bundle = lanes_.of_leader([&] { return run_.join_records[join].done.load_acquire(); });  // [done]
+    std::uint32_t bundle =
+        lanes_.of_leader([&] { return run_.join_records[join].done.load_acquire(); });  // [done]
     while (bundle != kNone) {
       const std::uint32_t* const words = bundle_words(bundle);
       const std::uint32_t count = words[Bundle::kCount], next = words[Bundle::kNext];
       if constexpr (Set::kResultWords > 0) {
         lanes_.for_each(count, [&](std::uint32_t i) {
           const Ref ref = load_columns<Ref>(words + Bundle::kRefs + i, kBatch);
-          std::uint32_t* const to = level_ == 0 ? results() + ref.frame
-                                                : at(level_ - 1) + Layout::result_column(ref.child, 0) + ref.frame;
-          for (std::uint32_t w = 0; w < Set::kResultWords; ++w) to[w * kBatch] = words[Bundle::kResults + w * kBatch + i];
+          std::uint32_t* const to = level_ == 0
+                                        ? results() + ref.frame
+                                        : at(level_ - 1) + Layout::result_column(ref.child, 0) + ref.frame;
+          for (std::uint32_t w = 0; w < Set::kResultWords; ++w)
+            to[w * kBatch] = words[Bundle::kResults + w * kBatch + i];
         });
       }
       lanes_.sync();
@@ -542,11 +556,15 @@ class Domain {
     }
     Join& record = run_.join_records[join];
     const std::uint32_t before = lanes_.of_leader([&] {
-      std::uint32_t last = record.done.load_relaxed();
-      do {
-        words[Bundle::kNext] = last;
-      } while (!record.done.compare_exchange_acq_rel(last, bundle_));  // [done]
-      return record.left.fetch_add_acq_rel(~0u);                       // [join]
+      if constexpr (Set::kResultWords == 0) {
+        run_.bundles.give_back(bundle_);
+      } else {
+        std::uint32_t last = record.done.load_relaxed();
+        do {
+          words[Bundle::kNext] = last;
+        } while (!record.done.compare_exchange_acq_rel(last, bundle_));  // [done]
+      }
+      return record.left.fetch_add_acq_rel(~0u);  // [join]
     });
     return before == 1 ? join : kNone;
   }
@@ -562,7 +580,8 @@ class Domain {
     hot_low_ = level_ + 1;
     last_record_ = Page::kHeaderWords;
     const std::uint32_t* const words = page_words(last_page_);
-    while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed]) last_record_ += words[last_record_ + Page::kSize];
+    while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
+      last_record_ += words[last_record_ + Page::kSize];
     find_lowest_from_the_start();
     bring_back();
     collect(join);
@@ -571,6 +590,7 @@ class Domain {
 
   ESKER_HD void add_counts() {
     lanes_.leader([&] {
+      (void)run_.sum.fetch_add_relaxed(S::sum_of(hot_));
       const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts_);
       for (std::uint32_t c = 0; c < sizeof(Counts) / 8; ++c) (void)run_.counts[c].fetch_add_relaxed(from[c]);
     });

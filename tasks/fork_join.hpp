@@ -35,7 +35,8 @@ consteval bool any_joins(Types<Ts...>) {
 }
 
 template <class Root, class Shape>
-using SchedulerOf = Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
+using SchedulerOf =
+    Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
 
 /// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent.
 template <class Root>
@@ -66,7 +67,8 @@ struct ThreadDomains {
 };
 
 /// Throws the Error of a run that has not ended well.
-[[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device, const Options& options);
+[[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device,
+                                          const Options& options);
 [[noreturn]] ESKER_API void refuse_memory(std::uint64_t memory_bytes, std::uint64_t least);
 
 }  // namespace detail
@@ -74,9 +76,11 @@ struct ThreadDomains {
 /// Runs a task of type `Root`, and what it spawns, on a device.
 ///
 /// State    ready -> running -> ready: any number of runs, one at a time.
-/// Contract One thread. Memory is allocated here and used again by each run; nothing stays on the device between
+/// Contract One thread. Memory is allocated here and used again by each run; nothing stays on the device
+/// between
 ///          runs but that. Tasks run in any order, each once, on any lane.
-/// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task failed,
+/// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task
+/// failed,
 ///          broke its contract, or needed more than Options::memory_bytes; the next run is not touched by it.
 ///
 /// A task type is trivially copyable and has
@@ -84,7 +88,8 @@ struct ThreadDomains {
 /// - `void operator()(auto& task) const`, ESKER_HD, which calls task.give(result), or task.spawn(children...)
 ///   and .then(continuation), or fails;
 /// and may have `using Result` (else long; void: nothing), `using Spawns = Types<...>` (else itself),
-/// `kKeepBytes` of what continuations capture (else its size), and, where Results are void, `kJoins` for then().
+/// `kKeepBytes` of what continuations capture (else its size), and, where Results are void, `kJoins` for
+/// then().
 template <class Root>
 class ForkJoin {
  public:
@@ -155,12 +160,14 @@ class ForkJoin {
     scratch_bytes_ = kWaves * S::kHotWords * 4;
     const detail::WaveDomains<Root> kernel{run_.data()};
     std::uint64_t groups = device_.resident_groups(kernel, kWaves * kWaveLanes, scratch_bytes_);
-    if (options_.domains != 0) groups = std::min<std::uint64_t>(groups, (options_.domains + kWaves - 1) / kWaves);
+    if (options_.domains != 0)
+      groups = std::min<std::uint64_t>(groups, (options_.domains + kWaves - 1) / kWaves);
     shape_ = LaunchShape{groups * kWaves * kWaveLanes, kWaves * kWaveLanes};
     allocate<S>(static_cast<std::uint32_t>(groups * kWaves));
   }
 
-  /// Divides memory_bytes: bundles for every domain twice, the rest pages.
+  /// Divides memory_bytes: up to a quarter for bundles, of which those with results wait for the level that
+  /// they were given from; the rest are pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
@@ -168,12 +175,16 @@ class ForkJoin {
     results_at_ = S::Bundle::kResults;
     page_bytes_ = S::Page::kWords * 4;
     const std::uint64_t bundle_bytes = S::Bundle::kWords * 4 + sizeof(detail::Join) + 8;
-    const std::uint64_t bundles = std::max<std::uint64_t>(2, std::min<std::uint64_t>(std::uint64_t{4} * domains, options_.memory_bytes / 4 / bundle_bytes));
-    const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, bundles * bundle_bytes);
+    const std::uint64_t bundles = std::max<std::uint64_t>(
+        2, std::min<std::uint64_t>(std::uint64_t{64} * domains, options_.memory_bytes / 4 / bundle_bytes));
+    const std::uint64_t left =
+        options_.memory_bytes - std::min(options_.memory_bytes, bundles * bundle_bytes);
     const std::uint64_t pages = std::min<std::uint64_t>(left / (page_bytes_ + 4), 0xfffffff0u);
-    if (pages < 2) detail::refuse_memory(options_.memory_bytes, bundles * bundle_bytes + 2 * (page_bytes_ + 4));
+    if (pages < 2)
+      detail::refuse_memory(options_.memory_bytes, bundles * bundle_bytes + 2 * (page_bytes_ + 4));
     const std::size_t bundle_words = bundles * S::Bundle::kWords, page_words = pages * S::Page::kWords;
-    words_ = device_.memory<std::uint32_t>(bundle_words + page_words + 2 * bundles + pages, {"waiting tasks", false});
+    words_ = device_.memory<std::uint32_t>(bundle_words + page_words + 2 * bundles + pages,
+                                           {"waiting tasks", false});
     joins_ = device_.memory<detail::Join>(bundles, {"tasks that were given away"});
     memory_.requests_size = std::bit_ceil(domains + 1);
     requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
@@ -236,6 +247,7 @@ class ForkJoin {
     for (std::size_t c = 0; c < sizeof counts / 8; ++c) each[c] = run.counts[c].load_relaxed();
     __builtin_memcpy(&counts, each, sizeof counts);
     report_.time = time;
+    report_.sum = run.sum.load_relaxed();
     report_.tasks = counts.tasks;
     report_.batches = counts.batches;
     report_.full_batches = counts.full_batches;

@@ -19,7 +19,7 @@ namespace esker::tasks::detail {
 /// What the layout of levels depends on: known to the host for any device.
 struct ThreadShape {
   static constexpr std::uint32_t kBatch = 32;
-  static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr std::uint32_t kHotLevels = 64;
 };
 template <std::uint32_t kWaveLanes>
 struct WaveShape {
@@ -88,6 +88,12 @@ class WaveLanes {
     }
     return together.of_leader(first) + mine.index;
   }
+  ESKER_HD static void add(std::uint64_t& sum, std::uint64_t value) {
+    const auto together = GroupLane::coalesced();
+    const std::uint64_t all = together.reduce(value, Sum{});
+    const Position mine = together.position_among(true);
+    if (mine.index == 0) (void)reinterpret_cast<GroupAtomic<std::uint64_t>&>(sum).fetch_add_relaxed(all);
+  }
 
   class Pause {
    public:
@@ -135,6 +141,7 @@ class ThreadLanes {
     for (std::uint32_t i = 0; i < n; ++i) run(i, space.taken[i]);
   }
   static std::uint32_t reserve(std::uint32_t& count) { return count++; }
+  static void add(std::uint64_t& sum, std::uint64_t value) { sum += value; }
 
   /// From spinning to yielding to naps, so that domains without work leave the cores alone.
   class Pause {

@@ -1,4 +1,5 @@
-// A level of a domain's stack: tasks that wait, and the frames of tasks whose children are in the level above.
+// A level of a domain's stack: tasks that wait, and the frames of tasks whose children are in the level
+// above.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ inline constexpr std::uint32_t kNone = ~0u;
 
 /// The words of a level, for batches of `kBatch` tasks.
 ///
-/// A level holds what one batch of the level below spawns: kMostSpawns * kBatch tasks of each type, and a frame
-/// for each task of the batch that runs in it. Where no task of the set waits for children, levels have no
-/// frames, and are pieces of one stack: tasks spawn into the level that they were in while there is space.
+/// A level holds what one batch of the level below spawns: kMostSpawns * kBatch tasks of each type, and a
+/// frame for each task of the batch that runs in it. Where no task of the set waits for children, levels have
+/// no frames, and are pieces of one stack: tasks spawn into the level that they were in while there is space.
 ///
 /// Columns: word w of element i is at column(w)[i], so lanes that take neighbouring elements touch
 /// neighbouring words.
@@ -39,10 +40,12 @@ struct LevelLayout {
   static constexpr std::uint32_t kHeaderWords = kCount + Set::kTypes;
 
   // --- Tasks: of each type a column of Refs, and its payload.
-  static constexpr std::uint32_t columns_of(std::uint32_t type) { return 1 + Set::kPayloadWords[type]; }
+  ESKER_HD static constexpr std::uint32_t columns_of(std::uint32_t type) {
+    return 1 + Set::payload_words(type);
+  }
   ESKER_HD static constexpr std::uint32_t tasks_at(std::uint32_t type) {
     std::uint32_t at = kHeaderWords;
-    for (std::uint32_t t = 0; t < type; ++t) at += (1 + Set::kPayloadWords[t]) * kCapacity;
+    for (std::uint32_t t = 0; t < type; ++t) at += (1 + Set::payload_words(t)) * kCapacity;
     return at;
   }
 
@@ -51,7 +54,9 @@ struct LevelLayout {
   static constexpr std::uint32_t kResume = 0, kParent = 2, kKeep = 3;
   static constexpr std::uint32_t kResults = kKeep + Set::kKeepWords;
   static constexpr std::uint32_t kFrameWords = kJoins ? kResults + Set::kMostSpawns * Set::kResultWords : 0;
-  ESKER_HD static constexpr std::uint32_t frame_column(std::uint32_t word) { return kFramesAt + word * kBatch; }
+  ESKER_HD static constexpr std::uint32_t frame_column(std::uint32_t word) {
+    return kFramesAt + word * kBatch;
+  }
   ESKER_HD static constexpr std::uint32_t result_column(std::uint32_t child, std::uint32_t word) {
     return frame_column(kResults + child * Set::kResultWords + word);
   }

@@ -20,8 +20,9 @@ class StopToken {
 };
 
 struct Options {
-  std::uint64_t memory_bytes = std::uint64_t{64} << 20;  // of the device, for waiting tasks, beside scratchpad
-  std::uint32_t domains = 0;                             // at most; 0: as many as the device holds
+  std::uint64_t memory_bytes = std::uint64_t{64}
+                               << 20;  // of the device, for waiting tasks, beside scratchpad
+  std::uint32_t domains = 0;           // at most; 0: as many as the device holds
   StopToken stop;
 };
 
@@ -29,6 +30,7 @@ struct Options {
 struct Report {
   std::chrono::nanoseconds time{};      // from the launch to its end
   std::uint32_t domains = 0;            // waves or threads
+  std::uint64_t sum = 0;                // of what tasks have given to add()
   std::uint64_t tasks = 0;              // calls of tasks' functions
   std::uint64_t batches = 0;            // of tasks that ran together ...
   std::uint64_t full_batches = 0;       // ... of them, with a task a lane

@@ -20,7 +20,8 @@ struct RunMemory {
   std::uint32_t pages, bundles, requests_size;
 };
 
-/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and letters are empty.
+/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
+/// letters are empty.
 struct Prepare {
   RunState* run;
   RunMemory memory;
@@ -36,6 +37,7 @@ struct Prepare {
     run->join_records = memory.join_records;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
     run->error_is_written.store_relaxed(0);
+    run->sum.store_relaxed(0);
     for (auto& count : run->counts) count.store_relaxed(0);
   }
 };

@@ -63,12 +63,14 @@ class Pool {
 
 /// Hands bundles from domains that have work to domains that ask for it.
 ///
-/// Contract A domain that has nothing asks, and looks at its own letter until a bundle lies there. A domain that
-///          has work to spare promises it to the oldest request that nobody has promised anything, and keeps its
-///          word at once: nothing ever waits for a domain that waits.
-/// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer places
-///          than domains, so the word is not written over before its request is promised. Who has read the word
-///          and then moves `promised` past it has read the right one.
+/// Contract A domain that has nothing asks, and looks at its own letter until a bundle lies there. A domain
+/// that
+///          has work to spare promises it to the oldest request that nobody has promised anything, and keeps
+///          its word at once: nothing ever waits for a domain that waits.
+/// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer
+/// places
+///          than domains, so the word is not written over before its request is promised. Who has read the
+///          word and then moves `promised` past it has read the right one.
 /// Ordering [bundle] what the giver has written happens before what the taker reads.
 ///          [request] a taker has emptied its letter before a giver can see its request.
 class Exchange {
@@ -132,7 +134,8 @@ struct SavedStack {
 
 /// Tasks of one level that were given away.
 ///
-/// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to 0
+/// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to
+/// 0
 ///          goes on with the stack.
 /// Ordering [join] what was written for the stack, results and what was saved, happens before it goes on.
 struct Join {
@@ -157,15 +160,19 @@ struct RunState {
   std::uint32_t* bundle_words;
   Join* join_records;
 
-  alignas(kLineBytes) DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
-  std::int32_t error_code;                                  // of whoever set the outcome
+  alignas(kLineBytes)
+      DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
+  std::int32_t error_code;                  // of whoever set the outcome
   std::uint32_t error_type;
   std::uint64_t error_values[4];
   DeviceAtomic<std::uint32_t> error_is_written;
 
-  alignas(kLineBytes) DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
+  DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 
-  ESKER_HD bool has_ended() const { return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning); }
+  ESKER_HD bool has_ended() const {
+    return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning);
+  }
   /// True for the first.
   ESKER_HD bool end(Outcome how) {
     auto running = static_cast<std::uint32_t>(Outcome::kRunning);

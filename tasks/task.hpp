@@ -49,8 +49,10 @@ inline constexpr std::size_t kKeepBytesOf = [] {
 /// Bytes of a value between tasks; none of void.
 template <class T>
 inline constexpr std::size_t kSizeOf = [] {
-  if constexpr (std::is_void_v<T>) return std::size_t{0};
-  else return sizeof(T);
+  if constexpr (std::is_void_v<T>)
+    return std::size_t{0};
+  else
+    return sizeof(T);
 }();
 
 inline constexpr std::size_t kMostResultBytes = 64;
@@ -58,10 +60,14 @@ inline constexpr std::size_t kMostResultBytes = 64;
 template <class T>
 struct Checked {
   static_assert(std::is_trivially_copyable_v<T>, "a task is copied byte by byte: it is trivially copyable");
-  static_assert(requires { T::kMaxSpawns; }, "a task says `static constexpr int kMaxSpawns`: the most that one call spawns");
+  static_assert(
+      requires { T::kMaxSpawns; },
+      "a task says `static constexpr int kMaxSpawns`: the most that one call spawns");
   static_assert(kSizeOf<ResultOf<T>> <= kMostResultBytes, "a task's Result has at most 64 bytes");
-  static_assert(std::is_void_v<ResultOf<T>> || std::is_trivially_copyable_v<std::conditional_t<std::is_void_v<ResultOf<T>>, int, ResultOf<T>>>,
-                "a task's Result is trivially copyable");
+  static_assert(
+      std::is_void_v<ResultOf<T>> ||
+          std::is_trivially_copyable_v<std::conditional_t<std::is_void_v<ResultOf<T>>, int, ResultOf<T>>>,
+      "a task's Result is trivially copyable");
   static constexpr std::uint32_t kMaxSpawns = T::kMaxSpawns;
 };
 
@@ -91,7 +97,8 @@ struct Closure<Types<Done...>, Types<T, Todo...>> {
   };
   template <class Dummy>
   struct Next<false, Dummy> {
-    using Type = typename Closure<Types<Done..., T>, typename Concat<Types<Todo...>, SpawnsOf<T>>::Type>::Type;
+    using Type =
+        typename Closure<Types<Done..., T>, typename Concat<Types<Todo...>, SpawnsOf<T>>::Type>::Type;
   };
   using Type = typename Next<kIsOneOf<T, Done...>, void>::Type;
 };
@@ -121,8 +128,13 @@ struct SetOf<Types<Ts...>> {
     ((found = found || std::is_same_v<T, Ts>, index += found ? 0 : 1), ...);
     return index;
   }();
-  static constexpr std::uint32_t kMostSpawns = static_cast<std::uint32_t>(largest(std::size_t{Checked<Ts>::kMaxSpawns}...));
-  static constexpr std::uint32_t kPayloadWords[kTypes] = {words(sizeof(Ts))...};
+  static constexpr std::uint32_t kMostSpawns =
+      static_cast<std::uint32_t>(largest(std::size_t{Checked<Ts>::kMaxSpawns}...));
+  ESKER_HD static constexpr std::uint32_t payload_words(std::uint32_t type) {
+    std::uint32_t index = 0, found = 0;
+    ((found += index++ == type ? words(sizeof(Ts)) : 0), ...);
+    return found;
+  }
   static constexpr std::uint32_t kMostPayloadWords = words(largest(sizeof(Ts)...));
   static constexpr std::uint32_t kResultWords = words(largest(kSizeOf<ResultOf<Ts>>...));
   static constexpr std::uint32_t kKeepWords = words(largest(kKeepBytesOf<Ts>...));

@@ -1,15 +1,14 @@
 #!/bin/sh
-# Verifies the model of the package queue, and that spin refutes each way of breaking it.
+# Verifies a model, and that spin refutes each way of breaking it.
 #
-#     scripts/model/check.sh
+#     scripts/model/check.sh MODEL     package_queue or task_exchange
 #
-# Exit status: 0 = the protocol holds in a full search and every broken one does not; 1 = otherwise, also
+# A model names the ways of breaking it by its first #defines. One that has a claim `arrives` is searched for liveness,
+# too. Exit status: 0 = the protocol holds in a full search and every broken one does not; 1 = otherwise, also
 # when spin or a C compiler is missing.
 set -eu
 
-model=$(cd "$(dirname "$0")" && pwd)/package_queue.pml
-broken="RELEASE_BEFORE_READ PUBLISH_BEFORE_WRITE NO_WAIT NO_ROUND RESERVE_IN_TWO_STEPS PEEK_IN_TWO_STEPS
-        NO_RELEASE"
+model=$(cd "$(dirname "$0")" && pwd)/${1:?usage: check.sh MODEL}.pml
 
 fail() {
   echo "check.sh: $*" >&2
@@ -17,6 +16,11 @@ fail() {
 }
 command -v spin >/dev/null || fail "spin is not installed (Debian: apt-get install spin)"
 command -v "${CC:=cc}" >/dev/null || fail "no C compiler '$CC'"
+
+[ -f "$model" ] || fail "there is no model $model"
+broken=$(sed -n '/^#ifndef BROKEN/q; s/^#define \([A-Z_]*\) [0-9]* .*/\1/p' "$model")
+claims=safety
+if grep -q '^ltl arrives' "$model"; then claims="safety liveness"; fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -40,14 +44,14 @@ verify() {
 }
 full_search() { ! grep -q -e 'Search not completed' -e 'max search depth too small' -e 'out of memory' report; }
 
-for claim in safety liveness; do
+for claim in $claims; do
   verify "$claim"
   { grep -q 'errors: 0' report && full_search; } || fail "the protocol, $claim: $(cat report)"
   echo "protocol, $claim: no error in $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' report) states"
 done
 
 for variant in $broken; do
-  for claim in safety liveness; do
+  for claim in $claims; do
     verify "$claim" "-DBROKEN=$variant"
     ! grep -q 'errors: [1-9]' report || break
   done

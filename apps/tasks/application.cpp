@@ -1,0 +1,108 @@
+// Options, repeats, the report and the exit status of programs that run tasks.
+#include "application.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <esker/build_info.hpp>
+#include <esker/config.hpp>
+
+#include "../harness/failure.hpp"
+#include "../harness/output.hpp"
+
+namespace task_apps {
+
+void Options::add_to(esker::CommandLine& line) {
+  line.add("size", &size, "how much work", {"small", "medium", "paper"})
+      .add("seed", &seed, "of whatever is random")
+      .add("repeats", &repeats, "runs that are timed")
+      .add("verify", &verify, "check the result")
+      .add("json", &json, "write one JSON object to this file; - is standard output")
+      .add("memory-bytes", &memory_bytes, "memory of the device for tasks that wait")
+      .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are");
+}
+
+esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
+  const esker::Config config = line.parse(argc, argv);
+  if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
+  if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  switch (config.device) {
+    case esker::DeviceKind::kCpu:
+      return esker::Device::open("cpu");
+    case esker::DeviceKind::kCuda:
+      return esker::Device::open("cuda");
+    case esker::DeviceKind::kHip:
+      return esker::Device::open("hip");
+    case esker::DeviceKind::kAuto:
+      break;
+  }
+  return esker::Device::open();
+}
+
+esker::tasks::Options Options::task_options() const {
+  esker::tasks::Options options;
+  options.memory_bytes = memory_bytes;
+  options.domains = static_cast<std::uint32_t>(domains);
+  return options;
+}
+
+Measured measure(const Options& options, const std::function<bool()>& run,
+                 const std::function<const esker::tasks::Report&()>& report) {
+  Measured measured;
+  measured.verified = run();
+  for (std::uint64_t i = 0; i < options.repeats; ++i) {
+    measured.verified = run() && measured.verified;
+    measured.seconds.push_back(std::chrono::duration<double>(report().time).count());
+  }
+  measured.report = report();
+  return measured;
+}
+
+int finish(const Options& options, const esker::Device& device, const std::string& app,
+           const Measured& measured, double work, const std::string& work_unit, nlohmann::json more) {
+  std::vector<double> sorted = measured.seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const double seconds = sorted[sorted.size() / 2];
+  const bool right = !options.verify || measured.verified;
+  const esker::tasks::Report& report = measured.report;
+  std::FILE* const screen = options.json == "-" ? stderr : stdout;
+  std::fprintf(screen, "%s on %s: %.6f s, %.4g M %s/s%s\n", app.c_str(), device.name().c_str(), seconds,
+               work / seconds / 1e6, work_unit.c_str(),
+               !options.verify ? ""
+               : right         ? ", verified"
+                               : ", WRONG");
+  if (!options.json.empty()) {
+    nlohmann::json object = {{"app", app},
+                             {"backend", esker::to_string(device.backend())},
+                             {"device", device.name()},
+                             {"seconds", seconds},
+                             {"seconds_min", sorted.front()},
+                             {"seconds_max", sorted.back()},
+                             {"work", work},
+                             {"work_unit", work_unit},
+                             {"rate_per_s", work / seconds},
+                             {"version", esker::build_info().version + " " + esker::build_info().commit}};
+    object["verified"] = options.verify ? nlohmann::json(right) : nlohmann::json(nullptr);
+    object["config"] = {{"memory_bytes", options.memory_bytes},
+                        {"domains", report.domains},
+                        {"repeats", options.repeats},
+                        {"seed", options.seed}};
+    object["tasks"] = {{"tasks", report.tasks},
+                       {"batches", report.batches},
+                       {"full_batches", report.full_batches},
+                       {"resumed_batches", report.resumed},
+                       {"given", report.given},
+                       {"suspended", report.suspended},
+                       {"spilled_levels", report.spilled},
+                       {"waits", report.waits},
+                       {"peak_memory_bytes", report.peak_memory_bytes}};
+    object.update(more);
+    harness::OutputFile file(options.json);
+    file.write(object.dump(2) + "\n");
+    file.close();
+  }
+  harness::flush_standard_output();
+  return right ? 0 : 1;
+}
+
+}  // namespace task_apps
