@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that includes point down and that vendors' names stay where they belong.
 
-Layers:  apps -> {tasks, pipeline, transfer} -> runtime -> net -> aggregator -> queue -> device
+Layers:  apps -> runtime -> net -> aggregator -> queue -> device, and pipeline -> tasks -> queue, transfer -> device
 (net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps;
 bench/peers/ runs the same problems on other libraries, so it sees those too. examples/ are applications, which may
 name vendors.
@@ -19,19 +19,20 @@ from pathlib import Path
 LAYER = {
     "device": 0,
     "queue": 1,
-    "aggregator": 2,
-    "net": 3,
-    "runtime": 4,
-    "tasks": 5,
-    "pipeline": 5,
-    "transfer": 5,
+    "tasks": 2,
+    "transfer": 2,
+    "pipeline": 3,
+    "aggregator": 3,
+    "net": 4,
+    "runtime": 5,
     "apps": 6,
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 
 PUBLIC_FOLDER = "include/esker/"
 PUBLIC_LIST = "cmake/public_headers.txt"
-MOST_PUBLIC_HEADERS = 15
+MOST_PUBLIC_HEADERS = 15  # beside one of each module that stands on device/ alone
+MODULES = ("tasks", "pipeline", "transfer")
 FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 
 VENDOR_HEADER = re.compile(
@@ -101,8 +102,9 @@ class Checker:
         for header in sorted(there ^ self.layer_of_public.keys()):
             state = "is not listed" if header in there else "is listed and does not exist"
             self.violations.append(f"{PUBLIC_LIST}: {header} {state}")
-        if len(there) > MOST_PUBLIC_HEADERS:
-            self.violations.append(f"{PUBLIC_FOLDER}: {len(there)} public headers, at most {MOST_PUBLIC_HEADERS}")
+        counted = [h for h in there if self.layer_of_public.get(h) not in MODULES]
+        if len(counted) > MOST_PUBLIC_HEADERS:
+            self.violations.append(f"{PUBLIC_FOLDER}: {len(counted)} public headers, at most {MOST_PUBLIC_HEADERS}")
         return self.violations
 
     def check_file(self, file):

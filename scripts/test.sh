@@ -182,7 +182,7 @@ check_tidy() {
   cmake --preset asan >/dev/null &&
     cmake --build build/asan --target esker_commit >/dev/null &&
     sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/asan/compile_commands.json |
-    grep -E "^$PWD/(build/asan/CMakeFiles/esker\.dir|device|queue|aggregator|net|runtime)/" |
+    grep -E "^$PWD/(build/asan/CMakeFiles/esker(_tasks)?\.dir|device|queue|tasks|aggregator|net|runtime)/" |
     xargs -P "$jobs" -n 1 scripts/tidy.sh build/asan
 }
 
