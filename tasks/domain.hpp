@@ -28,10 +28,27 @@ struct PageLayout {
 /// Words of a bundle: up to kBatch tasks of one type, that were given away together, and their results.
 template <class Set, std::uint32_t kBatch>
 struct BundleLayout {
-  static constexpr std::uint32_t kType = 0, kCount = 1, kJoin = 2, kNext = 3, kRefs = 4;
+  static constexpr std::uint32_t kType = 0, kCount = 1, kJoin = 2, kFirstEntry = 3, kRefs = 4;
   static constexpr std::uint32_t kPayload = kRefs + kBatch;
   static constexpr std::uint32_t kResults = kPayload + Set::kMostPayloadWords * kBatch;
   static constexpr std::uint32_t kWords = (kResults + Set::kResultWords * kBatch + 31) / 32 * 32;
+};
+
+/// Words of a join record: what is known of the tasks of one level that were given away.
+///
+/// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to
+/// 0 goes on
+///          with the stack. A given task has an entry, in which its result waits.
+/// Ordering [join] what was written for the stack, results and what was saved, happens before it goes on.
+template <class Set, std::uint32_t kBatch>
+struct JoinLayout {
+  static constexpr std::uint32_t kLeft = 0, kEntries = 1;
+  // The stack, once its owner has left it.
+  static constexpr std::uint32_t kBundle = 2, kLevel = 3, kFirstPage = 4, kLastPage = 5;
+  static constexpr std::uint32_t kMostEntries = Set::kResultWords == 0 ? 0 : 2 * kBatch;
+  static constexpr std::uint32_t kRefs = 8;
+  static constexpr std::uint32_t kResults = kRefs + kMostEntries;
+  static constexpr std::uint32_t kWords = kResults + Set::kResultWords * kMostEntries;
 };
 
 /// What the types of a scheduler have to agree on.
@@ -42,9 +59,11 @@ struct Scheduler {
   static constexpr std::uint32_t kHotLevels = Shape::kHotLevels;
   static_assert(kHotLevels >= 4 && (kHotLevels & (kHotLevels - 1)) == 0);
   static constexpr bool kJoins = kSetJoins;
+  static constexpr bool kRandom = Shape::kRandom;
   using Layout = LevelLayout<Set, kBatch, kJoins>;
   using Page = PageLayout<Layout>;
   using Bundle = BundleLayout<Set, kBatch>;
+  using Join = JoinLayout<Set, kBatch>;
   static constexpr std::uint32_t kSumAt = kHotLevels * Layout::kWords;
   static constexpr std::uint32_t kHotWords = kSumAt + 2;
   /// What this domain's tasks have added so far, behind its levels.
@@ -70,12 +89,13 @@ class Domain {
   using Layout = typename S::Layout;
   using Page = typename S::Page;
   using Bundle = typename S::Bundle;
+  using Join = typename S::Join;
   static constexpr std::uint32_t kBatch = S::kBatch;
 
  public:
   /// `number` among the domains of the run, `hot` are kHotWords.
   ESKER_HD Domain(const Lanes& lanes, RunState& run, std::uint32_t* hot, std::uint32_t number)
-      : lanes_{lanes}, run_{run}, hot_{hot}, number_{number} {}
+      : lanes_{lanes}, run_{run}, hot_{hot}, number_{number}, random_{run.seed * 1024 + number} {}
 
   ESKER_HD void run() {
     lanes_.leader([&] { S::sum_of(hot_) = 0; });
@@ -141,7 +161,8 @@ class Domain {
 
   ESKER_HD End work() {
     while (true) {
-      if (++rounds_ % kRoundsALook == 0) {
+      if (S::kRandom && random(4) == 0 && hot_low_ + 1 < level_ && !put_away()) return End::kStopped;
+      if (S::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0) {
         if (has_ended()) return End::kStopped;
         const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
         if (asked) give();
@@ -183,7 +204,8 @@ class Domain {
       if (has_space_for_a_batch(waiting - n)) children = level_;
     }
     if (children != level_ && !make_space()) return false;
-    if (lanes_.of_leader([&] { return run_.pages.was_low() ? 1u : 0u; }) != 0) n = 1;  // the least memory
+    if (is_low_) n = 1;  // the least memory
+    if constexpr (S::kRandom) n = 1 + random(n);
     lanes_.sync();
     lanes_.leader([&] { at(level_)[Layout::kCount + type] = waiting - n; });
     ++counts_.batches;
@@ -198,7 +220,7 @@ class Domain {
         Ref ref;
       };
       const std::uint32_t* const tasks = at(level_) + Layout::tasks_at(kType) + (waiting - n);
-      lanes_.template each_of_batch<Taken>(
+      lanes_.template each_of_batch<kBatch, Taken>(
           n,
           [&](std::uint32_t i) {
             return Taken{load_columns<T>(tasks + Layout::kCapacity + i, Layout::kCapacity),
@@ -260,6 +282,12 @@ class Domain {
   ESKER_HD std::uint32_t* bundle_words(std::uint32_t bundle) const {
     return run_.bundle_words + std::size_t{bundle} * Bundle::kWords;
   }
+  ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
+    return run_.join_words + std::size_t{join} * Join::kWords;
+  }
+  ESKER_HD static DeviceAtomic<std::uint32_t>& left(std::uint32_t* join) {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>&>(join[Join::kLeft]);
+  }
   ESKER_HD std::uint32_t* page_words(std::uint32_t page) const {
     return run_.page_words + std::size_t{page} * Page::kWords;
   }
@@ -297,6 +325,7 @@ class Domain {
     std::uint32_t previous = last_page_ == kNone ? 0 : last_record_;
     if (used + size > Page::kWords) {
       const std::uint32_t page = lanes_.of_leader([&] { return run_.pages.try_take(); });
+      is_low_ = lanes_.of_leader([&] { return run_.pages.was_low() ? 1u : 0u; }) != 0;
       if (page == kNone) {
         lanes_.leader([&] {
           if (run_.end(Outcome::kOutOfMemory)) run_.error_is_written.store_release(1);
@@ -379,15 +408,11 @@ class Domain {
       lanes_.leader([&] { page_words(page)[Page::kUsed] = at_record; });
       return;
     }
-    // The page is empty. The last record of the one below is found from its start.
     last_page_ = below;
     if (below == kNone) {
       first_page_ = kNone;
     } else {
-      last_record_ = Page::kHeaderWords;
-      const std::uint32_t* const words = page_words(below);
-      while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
-        last_record_ += words[last_record_ + Page::kSize];
+      find_last_record();
     }
     lanes_.leader([&] {
       if (below != kNone) page_words(below)[Page::kAbove] = kNone;
@@ -453,21 +478,24 @@ class Domain {
     std::uint32_t n = keeps_half ? count / 2 : count;
     n = n < kBatch ? n : kBatch;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    const std::uint32_t bundle = lanes_.of_leader([&] { return run_.bundles.try_take(); });
-    if (bundle == kNone) return;
     std::uint32_t join = header[Layout::kJoin];
     const bool is_new = join == kNone;
-    if (is_new) join = lanes_.of_leader([&] { return run_.joins.try_take(); });
-    const std::uint32_t taker =
-        join == kNone ? kNone : lanes_.of_leader([&] { return run_.exchange.try_promise(); });
-    if (taker == kNone) {
-      lanes_.leader([&] {
-        run_.bundles.give_back(bundle);
-        if (is_new && join != kNone) run_.joins.give_back(join);
-      });
-      return;
+    const std::uint32_t entries = is_new ? 0 : join_words(join)[Join::kEntries];
+    if (Set::kResultWords > 0) n = n < Join::kMostEntries - entries ? n : Join::kMostEntries - entries;
+    if (n == 0) return;
+    if (spare_bundle_ == kNone) spare_bundle_ = lanes_.of_leader([&] { return run_.bundles.try_take(); });
+    if (is_new && spare_join_ == kNone) spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(); });
+    if (spare_bundle_ == kNone || (is_new && spare_join_ == kNone)) return;
+    const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
+    if (taker == kNone) return;
+    const std::uint32_t bundle = spare_bundle_;
+    spare_bundle_ = kNone;
+    if (is_new) {
+      join = spare_join_;
+      spare_join_ = kNone;
     }
     std::uint32_t* const words = bundle_words(bundle);
+    std::uint32_t* const record = join_words(join);
     const std::uint32_t first = count - n;
     for (std::uint32_t c = 0; c < Layout::columns_of(type); ++c) {
       std::uint32_t* const to = words + Bundle::kRefs + c * kBatch;
@@ -478,13 +506,13 @@ class Domain {
       words[Bundle::kType] = type;
       words[Bundle::kCount] = n;
       words[Bundle::kJoin] = join;
-      Join& record = run_.join_records[join];
+      words[Bundle::kFirstEntry] = entries;
+      record[Join::kEntries] = entries + n;
       if (is_new) {
-        record.done.store_relaxed(kNone);
-        record.left.store_relaxed(2);
+        left(record).store_relaxed(2);
         header[Layout::kJoin] = join;
       } else {
-        (void)record.left.fetch_add_relaxed(1);
+        (void)left(record).fetch_add_relaxed(1);
       }
       header[Layout::kCount + type] = first;
       run_.exchange.put(taker, bundle);
@@ -498,16 +526,19 @@ class Domain {
   /// their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
     const std::uint32_t join = at(level_)[Layout::kJoin];
-    Join& record = run_.join_records[join];
+    std::uint32_t* const record = join_words(join);
     const bool alone =
-        lanes_.of_leader([&] { return record.left.load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
+        lanes_.of_leader([&] { return left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       while (hot_low_ <= level_) {
         if (!put_away()) return false;
       }
       const std::uint32_t before = lanes_.of_leader([&] {
-        record.saved = {bundle_, level_, first_page_, last_page_};
-        return record.left.fetch_add_acq_rel(~0u);  // [join]
+        record[Join::kBundle] = bundle_;
+        record[Join::kLevel] = level_;
+        record[Join::kFirstPage] = first_page_;
+        record[Join::kLastPage] = last_page_;
+        return left(record).fetch_add_acq_rel(~0u);  // [join]
       });
       if (before != 1) {
         ++counts_.suspended;
@@ -519,73 +550,81 @@ class Domain {
     return true;
   }
 
-  /// Results of the bundles that have come back. The level is at hand, and the frames below it.
+  /// Results of the tasks that were given away. The level is at hand, and the frames below it.
   ESKER_HD void collect(std::uint32_t join) {
-    std::uint32_t bundle =
-        lanes_.of_leader([&] { return run_.join_records[join].done.load_acquire(); });  // [done]
-    while (bundle != kNone) {
-      const std::uint32_t* const words = bundle_words(bundle);
-      const std::uint32_t count = words[Bundle::kCount], next = words[Bundle::kNext];
-      if constexpr (Set::kResultWords > 0) {
-        lanes_.for_each(count, [&](std::uint32_t i) {
-          const Ref ref = load_columns<Ref>(words + Bundle::kRefs + i, kBatch);
-          std::uint32_t* const to = level_ == 0
-                                        ? results() + ref.frame
-                                        : at(level_ - 1) + Layout::result_column(ref.child, 0) + ref.frame;
-          for (std::uint32_t w = 0; w < Set::kResultWords; ++w)
-            to[w * kBatch] = words[Bundle::kResults + w * kBatch + i];
-        });
-      }
-      lanes_.sync();
-      lanes_.leader([&] { run_.bundles.give_back(bundle); });
-      bundle = next;
+    if constexpr (Set::kResultWords > 0) {
+      const std::uint32_t* const record = join_words(join);
+      lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
+        const Ref ref = load_columns<Ref>(record + Join::kRefs + i, Join::kMostEntries);
+        std::uint32_t* const to = level_ == 0
+                                      ? results() + ref.frame
+                                      : at(level_ - 1) + Layout::result_column(ref.child, 0) + ref.frame;
+        for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
+          to[w * kBatch] = record[Join::kResults + w * Join::kMostEntries + i];
+        }
+      });
     }
-    lanes_.leader([&] {
-      run_.joins.give_back(join);
-      at(level_)[Layout::kJoin] = kNone;
-    });
+    lanes_.leader([&] { at(level_)[Layout::kJoin] = kNone; });
+    keep_or_give_back(spare_join_, join, run_.joins);
   }
 
-  /// The stack is done: its bundle goes back. Returns the join record whose stack is to go on, or kNone.
+  /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
+  /// to go on, or kNone.
   ESKER_HD std::uint32_t finish() {
-    std::uint32_t* const words = bundle_words(bundle_);
+    const std::uint32_t* const words = bundle_words(bundle_);
     const std::uint32_t join = words[Bundle::kJoin];
     if (join == kNone) {
       lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
       return kNone;
     }
-    Join& record = run_.join_records[join];
-    const std::uint32_t before = lanes_.of_leader([&] {
-      if constexpr (Set::kResultWords == 0) {
-        run_.bundles.give_back(bundle_);
-      } else {
-        std::uint32_t last = record.done.load_relaxed();
-        do {
-          words[Bundle::kNext] = last;
-        } while (!record.done.compare_exchange_acq_rel(last, bundle_));  // [done]
-      }
-      return record.left.fetch_add_acq_rel(~0u);  // [join]
-    });
+    std::uint32_t* const record = join_words(join);
+    if constexpr (Set::kResultWords > 0) {
+      const std::uint32_t first = words[Bundle::kFirstEntry];
+      lanes_.for_each(words[Bundle::kCount], [&](std::uint32_t i) {
+        record[Join::kRefs + first + i] = words[Bundle::kRefs + i];
+        for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
+          record[Join::kResults + w * Join::kMostEntries + first + i] =
+              words[Bundle::kResults + w * kBatch + i];
+        }
+      });
+    }
+    keep_or_give_back(spare_bundle_, bundle_, run_.bundles);
+    const std::uint32_t before =
+        lanes_.of_leader([&] { return left(record).fetch_add_acq_rel(~0u); });  // [join]
     return before == 1 ? join : kNone;
   }
 
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
-    const SavedStack saved = run_.join_records[join].saved;
-    bundle_ = saved.bundle;
-    level_ = saved.level;
-    first_page_ = saved.first_page;
-    last_page_ = saved.last_page;
+    const std::uint32_t* const record = join_words(join);
+    bundle_ = record[Join::kBundle];
+    level_ = record[Join::kLevel];
+    first_page_ = record[Join::kFirstPage];
+    last_page_ = record[Join::kLastPage];
     hot_low_ = level_ + 1;
-    last_record_ = Page::kHeaderWords;
-    const std::uint32_t* const words = page_words(last_page_);
-    while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
-      last_record_ += words[last_record_ + Page::kSize];
+    find_last_record();
     find_lowest_from_the_start();
     bring_back();
     collect(join);
     return true;
+  }
+
+  /// The last record of the last page is found from the page's start.
+  ESKER_HD void find_last_record() {
+    const std::uint32_t* const words = page_words(last_page_);
+    last_record_ = Page::kHeaderWords;
+    while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
+      last_record_ += words[last_record_ + Page::kSize];
+  }
+
+  /// A domain keeps one for the next time: the pool is everybody's.
+  ESKER_HD void keep_or_give_back(std::uint32_t& spare, std::uint32_t number, Pool& pool) {
+    if (spare == kNone) {
+      spare = number;
+    } else {
+      lanes_.leader([&] { pool.give_back(number); });
+    }
   }
 
   ESKER_HD void add_counts() {
@@ -596,6 +635,12 @@ class Domain {
     });
   }
 
+  /// Below `below`; of one thread, for tests.
+  ESKER_HD std::uint32_t random(std::uint32_t below) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::uint32_t>(random_ >> 33) % below;
+  }
+
   static constexpr std::uint32_t kRoundsALook = 8;
 
   Lanes lanes_;
@@ -603,11 +648,14 @@ class Domain {
   std::uint32_t* const hot_;
   const std::uint32_t number_;
   std::uint32_t bundle_ = kNone;  // that the stack was made of
-  std::uint32_t level_ = 0;       // the highest
-  std::uint32_t hot_low_ = 0;     // the lowest that is at hand
+  std::uint32_t spare_bundle_ = kNone, spare_join_ = kNone;
+  std::uint32_t level_ = 0;    // the highest
+  std::uint32_t hot_low_ = 0;  // the lowest that is at hand
   std::uint32_t first_page_ = kNone, last_page_ = kNone, last_record_ = 0;
   Lowest lowest_{};
   std::uint32_t rounds_ = 0;
+  bool is_low_ = false;  // pages were few when this domain last took one
+  std::uint64_t random_;
   Counts counts_{};
 };
 

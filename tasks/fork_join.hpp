@@ -53,13 +53,13 @@ struct WaveDomains {
   }
 };
 /// On the CPU: a domain a host thread, its levels in memory.
-template <class Root>
+template <class Root, class Shape>
 struct ThreadDomains {
   RunState* run;
   std::uint32_t* hot;
   ESKER_HD void operator()([[maybe_unused]] Lane lane) const {
 #if defined(ESKER_ON_CPU)
-    using S = SchedulerOf<Root, ThreadShape>;
+    using S = SchedulerOf<Root, Shape>;
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
     Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
 #endif
@@ -90,7 +90,7 @@ struct ThreadDomains {
 /// and may have `using Result` (else long; void: nothing), `using Spawns = Types<...>` (else itself),
 /// `kKeepBytes` of what continuations capture (else its size), and, where Results are void, `kJoins` for
 /// then().
-template <class Root>
+template <class Root, class Shape = detail::ThreadShape>
 class ForkJoin {
  public:
   using Result = detail::ResultOf<Root>;
@@ -114,7 +114,7 @@ class ForkJoin {
     write_first_bundle(root);
     device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
     device_.fill(letters_.data(), 0xff, letters_.size_bytes(), stream_);
-    device_.launch(LaunchShape{1, 1}, detail::Prepare{run_.data(), memory_}, stream_);
+    device_.launch(LaunchShape{1, 1}, detail::Prepare{run_.data(), memory_, ++runs_}, stream_);
     if (device_.backend() == Backend::kCpu) {
       run_threads();
     } else {
@@ -139,7 +139,7 @@ class ForkJoin {
   using Set = detail::SetFrom<Root>;
 
   void prepare_threads() {
-    using S = detail::SchedulerOf<Root, detail::ThreadShape>;
+    using S = detail::SchedulerOf<Root, Shape>;
     std::uint32_t domains = device_.properties().processors;
     if (options_.domains != 0) domains = std::min(domains, options_.domains);
     shape_ = LaunchShape{domains, 1};
@@ -174,30 +174,34 @@ class ForkJoin {
     batch_ = S::kBatch;
     results_at_ = S::Bundle::kResults;
     page_bytes_ = S::Page::kWords * 4;
-    const std::uint64_t bundle_bytes = S::Bundle::kWords * 4 + sizeof(detail::Join) + 8;
-    const std::uint64_t bundles = std::max<std::uint64_t>(
-        2, std::min<std::uint64_t>(std::uint64_t{64} * domains, options_.memory_bytes / 4 / bundle_bytes));
-    const std::uint64_t left =
-        options_.memory_bytes - std::min(options_.memory_bytes, bundles * bundle_bytes);
-    const std::uint64_t pages = std::min<std::uint64_t>(left / (page_bytes_ + 4), 0xfffffff0u);
-    if (pages < 2)
-      detail::refuse_memory(options_.memory_bytes, bundles * bundle_bytes + 2 * (page_bytes_ + 4));
-    const std::size_t bundle_words = bundles * S::Bundle::kWords, page_words = pages * S::Page::kWords;
-    words_ = device_.memory<std::uint32_t>(bundle_words + page_words + 2 * bundles + pages,
+    // A domain works on a bundle, and has a spare one; it has join records for a few of its levels.
+    const std::uint64_t bundle_bytes = (S::Bundle::kWords + 1) * 4, join_bytes = (S::Join::kWords + 1) * 4;
+    const std::uint64_t quarter = options_.memory_bytes / 4;
+    const std::uint64_t bundles = std::clamp<std::uint64_t>(
+        std::uint64_t{3} * domains, 2, std::max<std::uint64_t>(2, quarter / bundle_bytes));
+    const std::uint64_t joins = std::clamp<std::uint64_t>(std::uint64_t{16} * domains, 2,
+                                                          std::max<std::uint64_t>(2, quarter / join_bytes));
+    const std::uint64_t taken = bundles * bundle_bytes + joins * join_bytes;
+    const std::uint64_t pages = std::min<std::uint64_t>(
+        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / (page_bytes_ + 4), 0xfffffff0u);
+    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * (page_bytes_ + 4));
+    const std::size_t bundle_words = bundles * S::Bundle::kWords, join_words = joins * S::Join::kWords;
+    const std::size_t page_words = pages * S::Page::kWords;
+    words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + bundles + joins + pages,
                                            {"waiting tasks", false});
-    joins_ = device_.memory<detail::Join>(bundles, {"tasks that were given away"});
     memory_.requests_size = std::bit_ceil(domains + 1);
     requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
     letters_ = device_.memory<std::uint32_t>(domains, {"what they get"});
     memory_.requests = requests_.data();
     memory_.letters = letters_.data();
-    memory_.join_records = joins_.data();
     memory_.bundle_words = words_.data();
-    memory_.page_words = memory_.bundle_words + bundle_words;
+    memory_.join_words = memory_.bundle_words + bundle_words;
+    memory_.page_words = memory_.join_words + join_words;
     memory_.bundle_links = memory_.page_words + page_words;
     memory_.join_links = memory_.bundle_links + bundles;
     memory_.page_links = memory_.join_links + bundles;
     memory_.bundles = static_cast<std::uint32_t>(bundles);
+    memory_.joins = static_cast<std::uint32_t>(joins);
     memory_.pages = static_cast<std::uint32_t>(pages);
     first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
     payload_at_ = S::Bundle::kPayload;
@@ -225,7 +229,7 @@ class ForkJoin {
         std::this_thread::sleep_for(std::chrono::microseconds{200});
       }
     });
-    device_.launch(shape_, detail::ThreadDomains<Root>{run, hot_.data()}, stream_);
+    device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run, hot_.data()}, stream_);
   }
 
   void wait() {
@@ -265,6 +269,7 @@ class ForkJoin {
   const Stream stream_;
   std::optional<Stream> stop_stream_;
   bool is_stopping_ = false;
+  std::uint64_t runs_ = 0;
   Report report_;
   LaunchShape shape_;
   std::uint32_t scratch_bytes_ = 0;  // of a group
@@ -274,7 +279,6 @@ class ForkJoin {
   PinnedArray<detail::RunState> seen_;
   PinnedArray<std::uint32_t> first_bundle_;
   DeviceArray<std::uint32_t> words_, hot_, letters_;
-  DeviceArray<detail::Join> joins_;
   DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};
 };

@@ -20,11 +20,13 @@ namespace esker::tasks::detail {
 struct ThreadShape {
   static constexpr std::uint32_t kBatch = 32;
   static constexpr std::uint32_t kHotLevels = 64;
+  static constexpr bool kRandom = false;  // decisions at random, for tests
 };
 template <std::uint32_t kWaveLanes>
 struct WaveShape {
   static constexpr std::uint32_t kBatch = kWaveLanes;
   static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr bool kRandom = false;
 };
 
 #if !defined(ESKER_ON_CPU)
@@ -67,7 +69,7 @@ class WaveLanes {
     for (std::uint32_t i = index_; i < n; i += kBatch) function(i);
   }
   /// All load before any runs.
-  template <class Taken, class Load, class Run>
+  template <std::uint32_t, class Taken, class Load, class Run>
   ESKER_HD void each_of_batch(std::uint32_t n, Load&& load, Run&& run) const {
     union Space {
       ESKER_HD Space() {}
@@ -95,9 +97,16 @@ class WaveLanes {
     if (mine.index == 0) (void)reinterpret_cast<GroupAtomic<std::uint64_t>&>(sum).fetch_add_relaxed(all);
   }
 
+  /// Longer and longer: thousands of waves may wait.
   class Pause {
    public:
-    ESKER_HD void once() { GroupLane::yield(); }
+    ESKER_HD void once() {
+      for (std::uint32_t i = 0; i < times_; ++i) GroupLane::yield();
+      times_ = times_ < 16 ? times_ * 2 : times_;
+    }
+
+   private:
+    std::uint32_t times_ = 1;
   };
 
  private:
@@ -112,8 +121,6 @@ using DomainLanes = WaveLanes;
 
 class ThreadLanes {
  public:
-  using Shape = ThreadShape;
-
   void sync() const {}
   template <class Function>
   void leader(Function&& function) const {
@@ -131,11 +138,11 @@ class ThreadLanes {
   void for_many(std::uint32_t n, Function&& function) const {
     for (std::uint32_t i = 0; i < n; ++i) function(i);
   }
-  template <class Taken, class Load, class Run>
+  template <std::uint32_t kMost, class Taken, class Load, class Run>
   void each_of_batch(std::uint32_t n, Load&& load, Run&& run) const {
     union Space {
       Space() {}
-      Taken taken[Shape::kBatch];
+      Taken taken[kMost];
     } space;
     for (std::uint32_t i = 0; i < n; ++i) new (&space.taken[i]) Taken(load(i));
     for (std::uint32_t i = 0; i < n; ++i) run(i, space.taken[i]);

@@ -13,11 +13,11 @@ namespace esker::tasks::detail {
 struct RunMemory {
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
-  Join* join_records;
+  std::uint32_t* join_words;
   std::uint32_t *page_links, *bundle_links, *join_links;
   std::uint64_t* requests;
   std::uint32_t* letters;
-  std::uint32_t pages, bundles, requests_size;
+  std::uint32_t pages, bundles, joins, requests_size;
 };
 
 /// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
@@ -25,16 +25,18 @@ struct RunMemory {
 struct Prepare {
   RunState* run;
   RunMemory memory;
+  std::uint64_t seed;
   ESKER_HD void operator()(Lane) const {
     run->pages.reset(memory.page_links, memory.pages);
     run->bundles.reset(memory.bundle_links, memory.bundles);
-    run->joins.reset(memory.join_links, memory.bundles);
+    run->joins.reset(memory.join_links, memory.joins);
     (void)run->bundles.try_take();
     run->exchange.reset(memory.requests, memory.letters, memory.requests_size);
     run->exchange.put(0, 0);
     run->page_words = memory.page_words;
     run->bundle_words = memory.bundle_words;
-    run->join_records = memory.join_records;
+    run->join_words = memory.join_words;
+    run->seed = seed;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
     run->error_is_written.store_relaxed(0);
     run->sum.store_relaxed(0);

@@ -96,14 +96,14 @@ class Exchange {
   ESKER_HD bool was_asked() const {
     return static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed()) > 0;
   }
-  /// The domain that gets something; kNone: nobody asks any more. Else put() must follow.
+  /// The domain that gets something; kNone: nobody asks, or others have promised it something meanwhile. Else
+  /// put() must follow.
   ESKER_HD std::uint32_t try_promise() {
     std::uint64_t request = promised_.load_relaxed();
-    while (true) {
-      const std::uint64_t word = place(request).load_acquire();  // [request]
-      if (static_cast<std::uint32_t>(word >> 32) != tag(request)) return kNone;
-      if (promised_.compare_exchange_relaxed(request, request + 1)) return static_cast<std::uint32_t>(word);
-    }
+    const std::uint64_t word = place(request).load_acquire();  // [request]
+    if (static_cast<std::uint32_t>(word >> 32) != tag(request)) return kNone;
+    return promised_.compare_exchange_relaxed(request, request + 1) ? static_cast<std::uint32_t>(word)
+                                                                    : kNone;
   }
   ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
     letter(domain).store_release(bundle);  // [bundle]
@@ -125,25 +125,6 @@ class Exchange {
   DeviceAtomic<std::uint64_t> promised_;
 };
 
-/// A stack whose owner has left it until what it gave away is done.
-struct SavedStack {
-  std::uint32_t bundle;  // that it was made of
-  std::uint32_t level;   // the highest
-  std::uint32_t first_page, last_page;
-};
-
-/// Tasks of one level that were given away.
-///
-/// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to
-/// 0
-///          goes on with the stack.
-/// Ordering [join] what was written for the stack, results and what was saved, happens before it goes on.
-struct Join {
-  DeviceAtomic<std::uint32_t> left;
-  DeviceAtomic<std::uint32_t> done;  // the last bundle that came back; a bundle knows the one before it
-  SavedStack saved;
-};
-
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
 
 /// Sums over domains.
@@ -158,7 +139,8 @@ struct RunState {
 
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
-  Join* join_records;
+  std::uint32_t* join_words;
+  std::uint64_t seed;  // of tests' decisions at random
 
   alignas(kLineBytes)
       DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays

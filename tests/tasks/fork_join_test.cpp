@@ -34,7 +34,6 @@ TEST(ForkJoin, GivesTheRootsResult) {
   EXPECT_EQ(run.report().tasks, static_cast<std::uint64_t>(2 * fib(22) - 1));
 }
 
-
 // Results of other types, and what continuations keep.
 struct Vector {
   double x, y, z;
@@ -85,7 +84,9 @@ struct Odd {
 };
 ESKER_HD void Even::operator()(auto& task) const {
   if (n <= 0) return task.give(1);
-  task.spawn(Odd{n - 1}, Even{n - 4}).then([](auto& then, long a, int b) { then.give(static_cast<int>(a + b)); });
+  task.spawn(Odd{n - 1}, Even{n - 4}).then([](auto& then, long a, int b) {
+    then.give(static_cast<int>(a + b));
+  });
 }
 int even(int n) { return n <= 0 ? 1 : even(n - 2) + 1 + even(n - 4); }
 TEST(ForkJoin, RunsTypesThatSpawnEachOther) {
@@ -191,7 +192,9 @@ struct Fails {
   ESKER_HD void operator()(auto& task) const {
     if (n == bad) return task.fail(42, 7, static_cast<std::uint64_t>(n));
     if (n < 2) return task.give(n);
-    task.spawn(Fails{n - 1, bad}, Fails{n - 2, bad}).then([](auto& then, long a, long b) { then.give(a + b); });
+    task.spawn(Fails{n - 1, bad}, Fails{n - 2, bad}).then([](auto& then, long a, long b) {
+      then.give(a + b);
+    });
   }
 };
 TEST(ForkJoin, EndsWithWhatATaskHasSaid) {
@@ -237,8 +240,9 @@ TEST(ForkJoin, NamesTasksThatBreakTheirContract) {
     } catch (const tasks::TaskError& error) {
       EXPECT_EQ(error.reason(), tasks::TaskError::Reason::kMisuse);
       const std::string what = error.what();
-      EXPECT_NE(what.find(how == 2 ? "spawned 3 children in one call; its kMaxSpawns is 2"
-                                   : how == 1 ? "2 times" : "0 times"),
+      EXPECT_NE(what.find(how == 2   ? "spawned 3 children in one call; its kMaxSpawns is 2"
+                          : how == 1 ? "2 times"
+                                     : "0 times"),
                 std::string::npos)
           << what;
     }
@@ -249,7 +253,8 @@ TEST(ForkJoin, NamesTasksThatBreakTheirContract) {
 struct Forever {
   static constexpr int kMaxSpawns = 1;
   ESKER_HD void operator()(auto& task) const {
-    task.spawn(Forever{}).then([](auto& then, long) { then.spawn(Forever{}).then([](auto& last, long) { last.give(0); }); });
+    task.spawn(Forever{}).then(
+        [](auto& then, long) { then.spawn(Forever{}).then([](auto& last, long) { last.give(0); }); });
   }
 };
 TEST(ForkJoin, SaysThatMemoryIsShort) {
