@@ -86,7 +86,7 @@ TEST(DeviceErrorDeathTest, AHeapThatDoesNotFitNamesItsSizes) {
         run_one_pe(config, [](Runtime&) {});
       }),
       ::testing::ExitedWithCode(3),
-      of_kind(Error::Kind::kOutOfMemory) + "the symmetric heap .*1125899906842624 bytes.*MiB are free");
+      of_kind(Error::Kind::kOutOfMemory) + ".*the symmetric heap .*1125899906842624 bytes.*MiB are free");
 }
 
 // Its lane waits for a word that nobody writes, and so for ever.

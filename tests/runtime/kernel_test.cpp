@@ -74,6 +74,8 @@ void use_the_device(Runtime& rt) {
   device.launch(kLanes, Square{squares.data()});
   const auto sum = rt.heap().allocate<std::uint64_t>(1);
   const std::uint64_t* const at = squares.data();
+  // PEs of one process share a context: what the device is asked for above waits for kernels of all of them.
+  rt.barrier_all();
   rt.launch(kLanes,
             [=] ESKER_LAMBDA(WorkItem item) { shmem_add(item, sum.data(), at[item.global_id()], 0u); });
   rt.barrier_all();
@@ -83,6 +85,7 @@ void use_the_device(Runtime& rt) {
   std::vector<std::uint64_t> copied(kLanes);
   device.copy(copied.data(), squares.data(), squares.size_bytes());
   EXPECT_EQ(copied[999], 999u * 999u);
+  rt.barrier_all();  // before it is freed
 }
 TEST(Launch, ReadsMemoryOfTheRuntimesDevice) { run_pes(2, use_the_device); }
 
