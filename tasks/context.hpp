@@ -199,7 +199,6 @@ class Context {
     run.error_type = Set::template kIndex<Task>;
     run.error_values[0] = a;
     run.error_values[1] = b;
-    run.error_is_written.store_release(1);
   }
 
   /// Calls next(context, results...), without those of children that give none.

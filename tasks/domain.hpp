@@ -130,7 +130,10 @@ class Domain {
     }
   }
   ESKER_HD bool has_ended() {
-    return lanes_.of_leader([&] { return run_.has_ended() ? 1u : 0u; }) != 0;
+    return lanes_.of_leader([&] {
+      if (run_.stop != nullptr && run_.stop->load_relaxed() != 0) (void)run_.end(Outcome::kStopped);
+      return run_.has_ended() ? 1u : 0u;
+    }) != 0;
   }
 
   /// Makes a bundle's tasks level 0.
@@ -327,9 +330,7 @@ class Domain {
       const std::uint32_t page = lanes_.of_leader([&] { return run_.pages.try_take(); });
       is_low_ = lanes_.of_leader([&] { return run_.pages.was_low() ? 1u : 0u; }) != 0;
       if (page == kNone) {
-        lanes_.leader([&] {
-          if (run_.end(Outcome::kOutOfMemory)) run_.error_is_written.store_release(1);
-        });
+        lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
         return false;
       }
       lanes_.leader([&] {

@@ -101,7 +101,7 @@ class ForkJoin {
         stream_{device.stream()},
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
         seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})} {
-    if (device.backend() == Backend::kCpu) {
+    if (is_on_host()) {
       prepare_threads();
     } else {
       prepare_waves();
@@ -114,9 +114,12 @@ class ForkJoin {
     write_first_bundle(root);
     device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
     device_.fill(letters_.data(), 0xff, letters_.size_bytes(), stream_);
-    device_.launch(LaunchShape{1, 1}, detail::Prepare{run_.data(), memory_, ++runs_}, stream_);
-    if (device_.backend() == Backend::kCpu) {
-      run_threads();
+    device_.launch(
+        LaunchShape{1, 1},
+        detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
+        stream_);
+    if (is_on_host()) {
+      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
     } else {
       device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
       wait();
@@ -137,6 +140,8 @@ class ForkJoin {
 
  private:
   using Set = detail::SetFrom<Root>;
+
+  bool is_on_host() const { return device_.backend() == Backend::kCpu; }
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -215,21 +220,6 @@ class ForkJoin {
     words[type_at_ + 2] = detail::kNone;
     detail::store_columns(words + payload_at_, batch_, root);
     device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
-  }
-
-  /// On the CPU the launch returns when the run has ended, so a watcher asks for the end meanwhile.
-  void run_threads() {
-    detail::RunState* const run = run_.data();
-    std::jthread watcher([this, run](const std::stop_token& over) {
-      while (!over.stop_requested()) {
-        if (options_.stop.stop_requested()) {
-          if (run->end(detail::Outcome::kStopped)) run->error_is_written.store_release(1);
-          return;
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds{200});
-      }
-    });
-    device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run, hot_.data()}, stream_);
   }
 
   void wait() {

@@ -159,7 +159,7 @@ class ThreadLanes {
         sched_yield();
         return;
       }
-      const timespec nap{0, rounds_ < 1024 ? 50'000 : 500'000};
+      const timespec nap{0, 50'000};
       nanosleep(&nap, nullptr);
     }
 

@@ -1,10 +1,11 @@
 // What a user says about a run, and what it says afterwards.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+
+#include <esker/device/atomic.hpp>
 
 namespace esker::tasks {
 
@@ -12,11 +13,13 @@ namespace esker::tasks {
 /// millisecond or so, and throws Error{kTask}.
 class StopToken {
  public:
-  void request_stop() const { is_requested_->store(true, std::memory_order_relaxed); }
-  bool stop_requested() const { return is_requested_->load(std::memory_order_relaxed); }
+  void request_stop() const { word_->store_relaxed(1); }
+  bool stop_requested() const { return word_->load_relaxed() != 0; }
+  /// For domains on the host, which look at it themselves. It lives while a copy of the token does.
+  const SystemAtomic<std::uint32_t>* word() const { return word_.get(); }
 
  private:
-  std::shared_ptr<std::atomic<bool>> is_requested_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<SystemAtomic<std::uint32_t>> word_ = std::make_shared<SystemAtomic<std::uint32_t>>(0);
 };
 
 struct Options {

@@ -26,6 +26,7 @@ struct Prepare {
   RunState* run;
   RunMemory memory;
   std::uint64_t seed;
+  const SystemAtomic<std::uint32_t>* stop;
   ESKER_HD void operator()(Lane) const {
     run->pages.reset(memory.page_links, memory.pages);
     run->bundles.reset(memory.bundle_links, memory.bundles);
@@ -37,8 +38,8 @@ struct Prepare {
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;
     run->seed = seed;
+    run->stop = stop;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
-    run->error_is_written.store_relaxed(0);
     run->sum.store_relaxed(0);
     for (auto& count : run->counts) count.store_relaxed(0);
   }
@@ -47,9 +48,7 @@ struct Prepare {
 /// One lane's, beside a run: asks for its end.
 struct End {
   RunState* run;
-  ESKER_HD void operator()(Lane) const {
-    if (run->end(Outcome::kStopped)) run->error_is_written.store_release(1);
-  }
+  ESKER_HD void operator()(Lane) const { (void)run->end(Outcome::kStopped); }
 };
 
 }  // namespace esker::tasks::detail

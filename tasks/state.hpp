@@ -140,14 +140,14 @@ struct RunState {
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
-  std::uint64_t seed;  // of tests' decisions at random
+  std::uint64_t seed;                       // of tests' decisions at random
+  const SystemAtomic<std::uint32_t>* stop;  // a StopToken's word, on the host; else null
 
   alignas(kLineBytes)
       DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
   std::int32_t error_code;                  // of whoever set the outcome
   std::uint32_t error_type;
   std::uint64_t error_values[4];
-  DeviceAtomic<std::uint32_t> error_is_written;
 
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
