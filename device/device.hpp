@@ -92,7 +92,8 @@ class ESKER_API Device {
   /// Groups of this kernel that the device holds at a time, each lent so much scratchpad: for launches whose
   /// groups stay. On the CPU its host threads. Error{kDevice}: not even one.
   template <class Kernel, class Pass = detail::Pass>
-  std::uint64_t resident_groups(const Kernel& kernel, std::uint32_t group_lanes, std::uint32_t scratch_bytes = 0) const {
+  std::uint64_t resident_groups(const Kernel& kernel, std::uint32_t group_lanes,
+                                std::uint32_t scratch_bytes = 0) const {
     return detail::DeviceLaunch<Pass>::resident_groups(*backend_, kernel, group_lanes, scratch_bytes);
   }
   template <class Kernel, class Pass = detail::Pass>
