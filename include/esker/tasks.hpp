@@ -3,9 +3,11 @@
 //   tasks::run()        runs a task and returns its result
 //   tasks::ForkJoin     the same, any number of times, with a report
 //   tasks::Types        the types that a task spawns, where it is not itself
+//   tasks::Channel      bounded queues of elements, for kernels of one's own
 //   tasks::Options, Report, StopToken, TaskError
 #pragma once
 
+#include <esker/tasks/channel.hpp>
 #include <esker/tasks/error.hpp>
 #include <esker/tasks/fork_join.hpp>
 #include <esker/tasks/options.hpp>
