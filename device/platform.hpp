@@ -41,6 +41,13 @@
 #define ESKER_NOINLINE __attribute__((noinline))
 #endif
 
+// A function that asks which lanes are converged: lanes of another call, with other arguments, must not be among them.
+#if defined(ESKER_ON_CUDA) || defined(ESKER_ON_HIP)
+#define ESKER_ALWAYS_INLINE __forceinline__
+#else
+#define ESKER_ALWAYS_INLINE [[gnu::always_inline]] inline
+#endif
+
 // Around the types and functions whose definition depends on the pass. A program with a simulated GPU links
 // sources of both passes, which must not define one name in two ways, so there the device's have a namespace
 // of their own. CUDA and HIP want the same names in both passes: the name of a kernel contains them.

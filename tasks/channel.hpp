@@ -20,6 +20,8 @@ enum class Sharing {
   kLane,  // each on its own: to compare (Figure 4-15)
 };
 
+ESKER_PASS_BEGIN
+
 /// A channel, as lanes and threads use it. Copied by value into kernels.
 ///
 /// State    An element is available -> allocated -> published -> taken -> freed, which is available again.
@@ -52,13 +54,13 @@ class ChannelView {
   }
 
   /// An element to fill; kNone: all are in use.
-  ESKER_HD std::uint32_t try_allocate() const { return pop(available_); }
+  ESKER_ALWAYS_INLINE ESKER_HD std::uint32_t try_allocate() const { return pop(available_); }
   /// Makes it visible to consumers.
-  ESKER_HD void publish(std::uint32_t element) const { push(published_, element); }
+  ESKER_ALWAYS_INLINE ESKER_HD void publish(std::uint32_t element) const { push(published_, element); }
   /// An element to process, of those that were published the first; kNone: there is none.
-  ESKER_HD std::uint32_t try_take() const { return pop(published_); }
+  ESKER_ALWAYS_INLINE ESKER_HD std::uint32_t try_take() const { return pop(published_); }
   /// It has been processed.
-  ESKER_HD void free(std::uint32_t element) const { push(available_, element); }
+  ESKER_ALWAYS_INLINE ESKER_HD void free(std::uint32_t element) const { push(available_, element); }
 
   /// Racy: elements that are published, or will be at once, and not taken.
   ESKER_HD std::uint64_t was_published() const { return published_.was_size(); }
@@ -67,7 +69,7 @@ class ChannelView {
   ESKER_HD bool is_worth_a_dispatch(std::uint32_t lanes) const { return was_published() >= lanes; }
 
  private:
-  ESKER_HD static auto view() {
+  ESKER_ALWAYS_INLINE ESKER_HD static auto view() {
 #if defined(ESKER_ON_GPU)
     if constexpr (kSharing == Sharing::kWave) {
       return GroupLane::coalesced();
@@ -78,12 +80,12 @@ class ChannelView {
     return LoneLane{};
 #endif
   }
-  ESKER_HD static std::uint32_t pop(const detail::IndexRing<S>& ring) {
+  ESKER_ALWAYS_INLINE ESKER_HD static std::uint32_t pop(const detail::IndexRing<S>& ring) {
     auto together = view();
     std::uint32_t element = kNone;
     return ring.try_pop(together, element) ? element : kNone;
   }
-  ESKER_HD static void push(const detail::IndexRing<S>& ring, std::uint32_t element) {
+  ESKER_ALWAYS_INLINE ESKER_HD static void push(const detail::IndexRing<S>& ring, std::uint32_t element) {
     auto together = view();
     ring.push(together, element);
   }
@@ -154,5 +156,7 @@ class Channel {
   Memory memory_;
   View view_;
 };
+
+ESKER_PASS_END
 
 }  // namespace esker::tasks

@@ -172,7 +172,7 @@ class Context {
       []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
 
   template <class Child>
-  ESKER_HD void store_one(const Child& child, std::uint32_t number) {
+  ESKER_ALWAYS_INLINE ESKER_HD void store_one(const Child& child, std::uint32_t number) {
     constexpr std::uint32_t kType = Set::template kIndex<Child>;
     std::uint32_t* const level = place_.at(place_.children);
     const std::uint32_t i = Lanes::reserve(level[Layout::kCount + kType]);

@@ -38,6 +38,8 @@ template <class Root, class Shape>
 using SchedulerOf =
     Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
 
+ESKER_PASS_BEGIN
+
 /// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent.
 template <class Root>
 struct WaveDomains {
@@ -61,10 +63,17 @@ struct ThreadDomains {
 #if defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, Shape>;
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
-    Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
+    try {
+      Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
+    } catch (...) {
+      (void)run->end(Outcome::kFailed);  // or the other domains would wait for what this one holds
+      throw;
+    }
 #endif
   }
 };
+
+ESKER_PASS_END
 
 /// Throws the Error of a run that has not ended well.
 [[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device,
@@ -82,6 +91,7 @@ struct ThreadDomains {
 /// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task
 /// failed,
 ///          broke its contract, or needed more than Options::memory_bytes; the next run is not touched by it.
+///          What a task throws on the CPU is thrown here.
 ///
 /// A task type is trivially copyable and has
 /// - `static constexpr int kMaxSpawns`: children that one call of it, or of a continuation, spawns at most;
@@ -90,7 +100,9 @@ struct ThreadDomains {
 /// and may have `using Result` (else long; void: nothing), `using Spawns = Types<...>` (else itself),
 /// `kKeepBytes` of what continuations capture (else its size), and, where Results are void, `kJoins` for
 /// then().
-template <class Root, class Shape = detail::ThreadShape>
+///
+/// `Shape` is for tests: batches and levels at hand on the CPU. `Pass` stands for the compiler.
+template <class Root, class Shape = detail::ThreadShape, class Pass = esker::detail::Pass>
 class ForkJoin {
  public:
   using Result = detail::ResultOf<Root>;
@@ -274,9 +286,9 @@ class ForkJoin {
 };
 
 /// One run; the memory is given back after it.
-template <class Root>
+template <class Root, class Pass = esker::detail::Pass>
 detail::ResultOf<Root> run(const Device& device, const Root& root, const Options& options = {}) {
-  return ForkJoin<Root>(device, options).run(root);
+  return ForkJoin<Root, detail::ThreadShape, Pass>(device, options).run(root);
 }
 
 }  // namespace esker::tasks

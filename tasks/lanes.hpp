@@ -81,7 +81,7 @@ class WaveLanes {
     sync();
   }
   /// A place in a column; any lanes, converged or not.
-  ESKER_HD static std::uint32_t reserve(std::uint32_t& count) {
+  ESKER_ALWAYS_INLINE ESKER_HD static std::uint32_t reserve(std::uint32_t& count) {
     const auto together = GroupLane::coalesced();
     const Position mine = together.position_among(true);
     std::uint32_t first = 0;
@@ -90,7 +90,7 @@ class WaveLanes {
     }
     return together.of_leader(first) + mine.index;
   }
-  ESKER_HD static void add(std::uint64_t& sum, std::uint64_t value) {
+  ESKER_ALWAYS_INLINE ESKER_HD static void add(std::uint64_t& sum, std::uint64_t value) {
     const auto together = GroupLane::coalesced();
     const std::uint64_t all = together.reduce(value, Sum{});
     const Position mine = together.position_among(true);

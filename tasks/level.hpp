@@ -30,7 +30,8 @@ inline constexpr std::uint32_t kNone = ~0u;
 /// neighbouring words.
 template <class Set, std::uint32_t kBatch, bool kJoins>
 struct LevelLayout {
-  static constexpr std::uint32_t kCapacity = (kJoins ? 1 : 4) * Set::kMostSpawns * kBatch;
+  static constexpr std::uint32_t kCapacity =
+      (kJoins ? 1 : 4) * (Set::kMostSpawns == 0 ? 1 : Set::kMostSpawns) * kBatch;
   static_assert(Set::kMostSpawns * kBatch <= 65536);
 
   // --- The header, in words.

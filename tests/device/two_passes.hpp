@@ -6,8 +6,20 @@
 #include <esker/device/device.hpp>
 #include <esker/device/fine_grain_barrier.hpp>
 #include <esker/runtime.hpp>
+#include <esker/tasks.hpp>
 
 namespace esker::testing {
+
+struct TwoPassesTask {
+  static constexpr int kMaxSpawns = 2;
+  int n;
+  ESKER_HD void operator()(auto& task) const {
+    if (n < 2) return task.give(n);
+    task.spawn(TwoPassesTask{n - 1}, TwoPassesTask{n - 2}).then([](auto& then, long a, long b) {
+      then.give(a + b);
+    });
+  }
+};
 
 void TWO_PASSES_NAME(Runtime& rt, const Device& device, std::uint64_t* words) {
   const auto array = rt.heap().allocate<std::uint64_t>(64);
@@ -39,6 +51,9 @@ void TWO_PASSES_NAME(Runtime& rt, const Device& device, std::uint64_t* words) {
   });
   rt.quiet();
   device.launch(10, [=] ESKER_LAMBDA(Lane lane) { words[lane.global_id()] = 1; });
+  words[0] += static_cast<std::uint64_t>(tasks::run(device, TwoPassesTask{5}));
+  const tasks::Channel<std::uint64_t> channel(device, {.capacity = 4});
+  words[1] += channel.view().capacity();
 }
 
 }  // namespace esker::testing

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -272,6 +273,37 @@ TEST(ForkJoin, SaysThatMemoryIsShort) {
   options.memory_bytes = 100;
   EXPECT_THROW((void)ForkJoin<Forever>(device(), options), Error);
 }
+
+struct Answer {
+  static constexpr int kMaxSpawns = 0;
+  int n;
+  ESKER_HD void operator()(auto& task) const { task.give(n); }
+};
+TEST(ForkJoin, RunsATaskThatSpawnsNothing) {
+  ForkJoin<Answer> run(device());
+  for (const int n : {0, 1, -7}) EXPECT_EQ(run.run(Answer{n}), n);
+}
+
+#if !defined(ESKER_DEVICE_COMPILER)
+struct Throws {
+  static constexpr int kMaxSpawns = 2;
+  int n, bad;
+  void operator()(auto& task) const {
+    if (n == bad) throw std::out_of_range("a task's own");
+    if (n < 2) return task.give(n);
+    task.spawn(Throws{n - 1, bad}, Throws{n - 2, bad}).then([](auto& then, long a, long b) {
+      then.give(a + b);
+    });
+  }
+};
+TEST(ForkJoin, PassesOnWhatATaskThrows) {
+  ForkJoin<Throws> run(device());
+  for (int again = 0; again < 20; ++again) {
+    EXPECT_THROW((void)run.run(Throws{20, again % 10}), std::out_of_range);
+    EXPECT_EQ(run.run(Throws{12, -1}), fib(12));
+  }
+}
+#endif
 
 // Ends only when it is told to.
 struct Endless {
