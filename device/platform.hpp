@@ -41,7 +41,8 @@
 #define ESKER_NOINLINE __attribute__((noinline))
 #endif
 
-// A function that asks which lanes are converged: lanes of another call, with other arguments, must not be among them.
+// A function that asks which lanes are converged: lanes of another call, with other arguments, must not be
+// among them.
 #if defined(ESKER_ON_CUDA) || defined(ESKER_ON_HIP)
 #define ESKER_ALWAYS_INLINE __forceinline__
 #else
