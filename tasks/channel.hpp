@@ -25,15 +25,12 @@ ESKER_PASS_BEGIN
 /// A channel, as lanes and threads use it. Copied by value into kernels.
 ///
 /// State    An element is available -> allocated -> published -> taken -> freed, which is available again.
-/// What is
-///          freed can be allocated at once, whatever was allocated before it and is still in use: a straggler
-///          holds up nobody.
+///          What is freed can be allocated at once, whatever was allocated before it and is still in use: a
+///          straggler holds up nobody.
 /// Contract Any lanes and threads, any number of each. Element e of another state than a call wants:
-/// undefined. No
-///          call waits: allocate() and take() fail.
+///          undefined. No call waits: allocate() and take() fail.
 /// Ordering [element] what was written to an element before publish() happens before what follows its take();
-/// what was
-///          read before free() happens before its allocate().
+///          what was read before free() happens before its allocate().
 template <class T, Sharing kSharing = Sharing::kWave, Scope S = Scope::kDevice>
 class ChannelView {
  public:
@@ -95,6 +92,14 @@ class ChannelView {
   std::uint32_t capacity_ = 0, stride_ = 0;
 };
 
+namespace detail {
+template <class View>
+struct MakeAvailable {
+  View view;
+  ESKER_HD void operator()(Lane lane) const { view.free(static_cast<std::uint32_t>(lane.global_id())); }
+};
+}  // namespace detail
+
 struct ChannelOptions {
   std::uint32_t capacity = 1 << 15;
   bool padded = false;  // no two elements share a cache line: to compare (thesis, 4.6.1)
@@ -102,9 +107,9 @@ struct ChannelOptions {
 
 /// The memory of a channel on a device.
 ///
-/// Contract Move-only. The host's calls are for times when no kernel uses the channel; on the CPU, and of a
-/// channel with
-///          Scope::kSystem, which is in pinned memory, view() is for host threads at any time.
+/// Contract Move-only. view() is for kernels; on the CPU, and of a channel with Scope::kSystem, which is in
+/// pinned
+///          memory, for host threads too.
 /// Errors   Error{kOutOfMemory}.
 template <class T, Sharing kSharing = Sharing::kWave, Scope S = Scope::kDevice>
 class Channel {
@@ -122,7 +127,7 @@ class Channel {
     auto* const start = reinterpret_cast<std::byte*>(memory_.data());
     view_ = View(Ring(start, std::bit_ceil(capacity_)), Ring(start + ring, std::bit_ceil(capacity_)),
                  start + 2 * ring, capacity_, static_cast<std::uint32_t>(stride_));
-    device_.launch(capacity_, MakeAvailable{view_});
+    device_.launch(capacity_, detail::MakeAvailable<View>{view_});
   }
 
   View view() const { return view_; }
@@ -134,11 +139,6 @@ class Channel {
     std::byte bytes[kLineBytes];
   };
   using Memory = std::conditional_t<kIsPinned, PinnedArray<Line>, DeviceArray<Line>>;
-
-  struct MakeAvailable {
-    View view;
-    ESKER_HD void operator()(Lane lane) const { view.free(static_cast<std::uint32_t>(lane.global_id())); }
-  };
 
   Memory allocate(const Device& device) const {
     const std::uint64_t bytes = 2 * Ring::storage_bytes(std::bit_ceil(capacity_)) + capacity_ * stride_;

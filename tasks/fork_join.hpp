@@ -86,12 +86,10 @@ ESKER_PASS_END
 ///
 /// State    ready -> running -> ready: any number of runs, one at a time.
 /// Contract One thread. Memory is allocated here and used again by each run; nothing stays on the device
-/// between
-///          runs but that. Tasks run in any order, each once, on any lane.
+///          between runs but that. Tasks run in any order, each once, on any lane.
 /// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task
-/// failed,
-///          broke its contract, or needed more than Options::memory_bytes; the next run is not touched by it.
-///          What a task throws on the CPU is thrown here.
+///          failed, broke its contract, or needed more than Options::memory_bytes; the next run is not
+///          touched by it. What a task throws on the CPU is thrown here.
 ///
 /// A task type is trivially copyable and has
 /// - `static constexpr int kMaxSpawns`: children that one call of it, or of a continuation, spawns at most;

@@ -12,15 +12,12 @@ namespace esker::tasks::detail {
 /// Numbers in the order in which they were pushed.
 ///
 /// State    An entry is empty -> written -> empty; its word is {round + 1, number}. The ring has no fewer
-/// entries than
-///          there are numbers, so a push always finds its entry empty.
+///          entries than there are numbers, so a push always finds its entry empty.
 /// Contract Any lane, any thread. A number is in the ring once at most. push() does not wait, and try_pop()
-/// fails
-///          rather than wait: for an entry that was promised and is not written yet, too.
+///          fails rather than wait: for an entry that was promised and is not written yet, too.
 /// Protocol push: take a ticket, write the entry. pop: read the entry at `head`, and move `head` past it if
-/// it is
-///          written. The entry is not written again before `head` has passed it, so who moves `head` has read
-///          the right number.
+///          it is written. The entry is not written again before `head` has passed it, so who moves `head`
+///          has read the right number.
 /// Ordering [number] what was written before push() happens before what follows the try_pop() of that number.
 template <Scope S>
 class IndexRing {

@@ -64,13 +64,11 @@ class Pool {
 /// Hands bundles from domains that have work to domains that ask for it.
 ///
 /// Contract A domain that has nothing asks, and looks at its own letter until a bundle lies there. A domain
-/// that
-///          has work to spare promises it to the oldest request that nobody has promised anything, and keeps
-///          its word at once: nothing ever waits for a domain that waits.
+///          that has work to spare promises it to the oldest request that nobody has promised anything, and
+///          keeps its word at once: nothing ever waits for a domain that waits.
 /// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer
-/// places
-///          than domains, so the word is not written over before its request is promised. Who has read the
-///          word and then moves `promised` past it has read the right one.
+///          places than domains, so the word is not written over before its request is promised. Who has read
+///          the word and then moves `promised` past it has read the right one.
 /// Ordering [bundle] what the giver has written happens before what the taker reads.
 ///          [request] a taker has emptied its letter before a giver can see its request.
 class Exchange {
