@@ -9,7 +9,8 @@
 
 namespace esker::detail {
 
-[[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& message);
+[[noreturn]] ESKER_API void check_failed(const char* condition, const char* file, int line,
+                                         const std::string& message);
 
 }  // namespace esker::detail
 

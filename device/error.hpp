@@ -13,14 +13,14 @@ ESKER_API Error current_error(const std::string& where);
 /// Who this is in messages, for example "PE 3". The thread's name wins over the process's, since over
 /// loopback several PEs are threads of one process; the runtime sets one of them for each thread that
 /// it starts. An empty name takes it back.
-void set_process_name(std::string name);
-void set_thread_name(std::string name);
+ESKER_API void set_process_name(std::string name);
+ESKER_API void set_thread_name(std::string name);
 /// The thread's name, else the process's, else "".
-std::string who_am_i();
+ESKER_API std::string who_am_i();
 
 /// The kernel whose lanes this thread runs, for messages: null outside. Whoever runs lanes says it.
-void set_running_kernel(const char* name) noexcept;
-const char* running_kernel() noexcept;
+ESKER_API void set_running_kernel(const char* name) noexcept;
+ESKER_API const char* running_kernel() noexcept;
 
 /// A bug or misuse: writes "esker: PE 3: message" to stderr and aborts. Any thread; if several call it
 /// at once, the first one's message is the one printed.

@@ -20,7 +20,7 @@ namespace esker::cpu {
 /// Contract. run() is called by one thread at a time, and not by a member that works.
 /// Errors   The first exception of a member is thrown by run(), once all members have ended. Chunks that have
 ///          not begun then do not run.
-class ThreadTeam {
+class ESKER_API ThreadTeam {
  public:
   class Chunks;
   /// What a member does in one launch. It calls chunks.run().

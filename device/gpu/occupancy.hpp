@@ -50,7 +50,7 @@ struct LaunchPlan {
 /// Protocol. The broker remembers the least scratchpad that a group of a guest finds beside any launch so
 ///           far. A turn holds a lock that a launch which leaves less takes first, so a guest with more
 ///           scratchpad is on its stream before the first kernel that leaves less.
-class Occupancy {
+class ESKER_API Occupancy {
  public:
   struct Limits {
     std::uint32_t processors;
