@@ -92,6 +92,8 @@ class ChannelView {
   std::uint32_t capacity_ = 0, stride_ = 0;
 };
 
+ESKER_PASS_END
+
 namespace detail {
 template <class View>
 struct MakeAvailable {
@@ -104,6 +106,8 @@ struct ChannelOptions {
   std::uint32_t capacity = 1 << 15;
   bool padded = false;  // no two elements share a cache line: to compare (thesis, 4.6.1)
 };
+
+ESKER_PASS_BEGIN
 
 /// The memory of a channel on a device.
 ///
