@@ -247,11 +247,16 @@ class Domain {
     }
     std::uint32_t* const words = bundle_words(bundle);
     std::uint32_t* const record = join_words(join);
-    const std::uint32_t first = count - n;
+    // Where levels are pieces of one stack the first tasks are the oldest, and have the largest subtrees.
+    // What is left of the level closes the gap.
+    const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
+    const std::uint32_t moved = S::kJoins ? 0 : (n < left_over ? n : left_over);
     for (std::uint32_t c = 0; c < Layout::columns_of(type); ++c) {
       std::uint32_t* const to = words + Bundle::kRefs + c * kBatch;
-      const std::uint32_t* const from = spare.tasks + c * spare.stride + first;
-      lanes_.for_each(n, [&](std::uint32_t i) { to[i] = from[i]; });
+      std::uint32_t* const column = spare.tasks + c * spare.stride;
+      lanes_.for_each(n, [&](std::uint32_t i) { to[i] = column[first + i]; });
+      if constexpr (!S::kJoins)
+        lanes_.for_each(moved, [&](std::uint32_t i) { column[i] = column[count - moved + i]; });
     }
     lanes_.leader([&] {
       words[Bundle::kType] = type;
@@ -265,7 +270,7 @@ class Domain {
       } else {
         (void)left(record).fetch_add_relaxed(1);
       }
-      header[Layout::kCount + type] = first;
+      header[Layout::kCount + type] = left_over;
       run_.exchange.put(taker, bundle);
     });
     ++counts_.given;

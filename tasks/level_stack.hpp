@@ -154,8 +154,8 @@ class LevelStack {
   struct Spare {
     std::uint32_t type;  // kTypes: there are none
     std::uint32_t* header;
-    const std::uint32_t* tasks;  // their columns ...
-    std::uint32_t stride;        // ... so far apart
+    std::uint32_t* tasks;  // their columns ...
+    std::uint32_t stride;  // ... so far apart
     bool is_highest;
   };
   /// Those of the lowest level that has some: the largest subtrees.
@@ -166,7 +166,7 @@ class LevelStack {
       std::uint32_t* const record = words + lowest_.record;
       const std::uint32_t type = type_with_tasks(record + kHead);
       if (type != Set::kTypes) {
-        const std::uint32_t* tasks = record + kHead + Layout::kHeaderWords;
+        std::uint32_t* tasks = record + kHead + Layout::kHeaderWords;
         for (std::uint32_t t = 0; t < type; ++t) tasks += record[Page::kStored + t] * Layout::columns_of(t);
         return {type, record + kHead, tasks, record[Page::kStored + type], false};
       }
