@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 
 core=(
-  g++ cmake ninja-build pkg-config git
+  g++ cmake make ninja-build pkg-config git
   libopenmpi-dev openmpi-bin
   libboost-program-options-dev libboost-context-dev libfmt-dev libhwloc-dev nlohmann-json3-dev zlib1g-dev
 )

@@ -45,6 +45,7 @@ class Domain {
     while (true) {
       const std::uint32_t bundle = wait_for_bundle();
       if (bundle == kNone) break;
+      if constexpr (S::kRandom) wait_for_company();
       open(bundle);
       while (work() == End::kDone && take_over(finish())) {
       }
@@ -74,7 +75,7 @@ class Domain {
   }
   ESKER_HD bool has_ended() {
     return lanes_.of_leader([&] {
-      if (run_.stop != nullptr && run_.stop->load_relaxed() != 0) (void)run_.end(Outcome::kStopped);
+      if (run_.stop->load_relaxed() != 0) (void)run_.end(Outcome::kStopped);
       return run_.has_ended() ? 1u : 0u;
     }) != 0;
   }
@@ -104,6 +105,7 @@ class Domain {
 
   ESKER_HD End work() {
     while (true) {
+      if (S::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
       if (S::kRandom && random(4) == 0 && levels_.has_levels_to_spare() && !levels_.put_away())
         return End::kStopped;
       if (S::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0) {
@@ -373,7 +375,13 @@ class Domain {
     });
   }
 
-  /// Below `below`; of one thread, for tests.
+  // --- For tests, on the host.
+
+  /// Until another domain asks, if one does soon: else short runs would be one domain's.
+  ESKER_HD void wait_for_company() const {
+    for (int i = 0; i < 200 && !run_.exchange.was_asked(); ++i) Lanes::Pause::let_others_run();
+  }
+  /// Below `below`.
   ESKER_HD std::uint32_t random(std::uint32_t below) {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<std::uint32_t>(random_ >> 33) % below;

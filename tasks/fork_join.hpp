@@ -110,7 +110,8 @@ class ForkJoin {
         options_{options},
         stream_{device.stream()},
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
-        seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})} {
+        seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})},
+        stop_{device.pinned<std::uint32_t>(1, {"a stop request"})} {
     if (is_on_host()) {
       prepare_threads();
     } else {
@@ -123,7 +124,7 @@ class ForkJoin {
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
     device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
-    device_.fill(letters_.data(), 0xff, letters_.size_bytes(), stream_);
+    device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
     device_.launch(
         LaunchShape{1, 1},
         detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
@@ -150,6 +151,8 @@ class ForkJoin {
 
  private:
   using Set = detail::SetFrom<Root>;
+  static constexpr std::uint32_t kScratchAside =
+      2048;  // what a kernel of this kind declares, and the device keeps
 
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
 
@@ -171,24 +174,28 @@ class ForkJoin {
   template <std::uint32_t kWaveLanes>
   void prepare_waves_of() {
     using S = detail::SchedulerOf<Root, detail::WaveShape<kWaveLanes>>;
-    constexpr std::uint32_t kWaves = 4;  // of a group
-    scratch_bytes_ = kWaves * S::kHotWords * 4;
+    // Waves of a group: fewer where their levels would not fit.
+    constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
+    std::uint32_t waves = 4;
+    const std::uint32_t most = device_.properties().group_scratch_bytes;
+    while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
+    scratch_bytes_ = waves * kWaveBytes;
     const detail::WaveDomains<Root> kernel{run_.data()};
-    std::uint64_t groups = device_.resident_groups(kernel, kWaves * kWaveLanes, scratch_bytes_);
+    std::uint64_t groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
     if (options_.domains != 0)
-      groups = std::min<std::uint64_t>(groups, (options_.domains + kWaves - 1) / kWaves);
-    shape_ = LaunchShape{groups * kWaves * kWaveLanes, kWaves * kWaveLanes};
-    allocate<S>(static_cast<std::uint32_t>(groups * kWaves));
+      groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
+    shape_ = LaunchShape{groups * waves * kWaveLanes, waves * kWaveLanes};
+    allocate<S>(static_cast<std::uint32_t>(groups * waves));
   }
 
-  /// Divides memory_bytes: up to a quarter for bundles, of which those with results wait for the level that
-  /// they were given from; the rest are pages.
+  /// Divides memory_bytes: up to a quarter for bundles, up to a quarter for join records, the rest for pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
     batch_ = S::kBatch;
     results_at_ = S::Bundle::kResults;
     page_bytes_ = S::Page::kWords * 4;
+    join_bytes_ = S::Join::kWords * 4;
     // A domain works on a bundle, and has a spare one; it has join records for a few of its levels.
     const std::uint64_t bundle_bytes = (S::Bundle::kWords + 1) * 4, join_bytes = (S::Join::kWords + 1) * 4;
     const std::uint64_t quarter = options_.memory_bytes / 4;
@@ -206,9 +213,9 @@ class ForkJoin {
                                            {"waiting tasks", false});
     memory_.requests_size = std::bit_ceil(domains + 1);
     requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
-    letters_ = device_.memory<std::uint32_t>(domains, {"what they get"});
+    mailboxes_ = device_.memory<std::uint32_t>(domains, {"what they get"});
     memory_.requests = requests_.data();
-    memory_.letters = letters_.data();
+    memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();
     memory_.join_words = memory_.bundle_words + bundle_words;
     memory_.page_words = memory_.join_words + join_words;
@@ -232,16 +239,19 @@ class ForkJoin {
     device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
   }
 
+  /// A stop request travels by a copy: domains may fill the GPU, and a kernel would find no place beside
+  /// them.
   void wait() {
+    bool is_told = false;
     while (!stream_.is_idle()) {
-      if (options_.stop.stop_requested() && !is_stopping_) {
-        is_stopping_ = true;
-        if (!stop_stream_) stop_stream_.emplace(device_.stream(StreamPriority::kHigh));
-        device_.launch(LaunchShape{1, 1}, detail::End{run_.data()}, *stop_stream_);
+      if (!is_told && options_.stop.stop_requested()) {
+        is_told = true;
+        if (!stop_stream_) stop_stream_.emplace(device_.stream());
+        stop_[0] = 1;
+        device_.copy_async(&run_.data()->stop_word, stop_.data(), sizeof(std::uint32_t), *stop_stream_);
       }
       std::this_thread::sleep_for(std::chrono::microseconds{20});
     }
-    is_stopping_ = false;
   }
 
   void report(std::chrono::nanoseconds time) {
@@ -261,24 +271,24 @@ class ForkJoin {
     report_.spilled = counts.spilled;
     report_.waits = counts.asked;
     report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
-                                std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes();
+                                std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes() +
+                                std::uint64_t{run.joins.peak()} * join_bytes_;
   }
 
   const Device device_;
   const Options options_;
   const Stream stream_;
   std::optional<Stream> stop_stream_;
-  bool is_stopping_ = false;
   std::uint64_t runs_ = 0;
   Report report_;
   LaunchShape shape_;
   std::uint32_t scratch_bytes_ = 0;  // of a group
   std::uint32_t batch_ = 0, results_at_ = 0, payload_at_ = 0, type_at_ = 0;
-  std::uint64_t page_bytes_ = 0;
+  std::uint64_t page_bytes_ = 0, join_bytes_ = 0;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
-  PinnedArray<std::uint32_t> first_bundle_;
-  DeviceArray<std::uint32_t> words_, hot_, letters_;
+  PinnedArray<std::uint32_t> first_bundle_, stop_;
+  DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};
 };

@@ -100,6 +100,7 @@ class WaveLanes {
   /// Longer and longer: thousands of waves may wait.
   class Pause {
    public:
+    ESKER_HD static void let_others_run() { GroupLane::yield(); }
     ESKER_HD void once() {
       for (std::uint32_t i = 0; i < times_; ++i) GroupLane::yield();
       times_ = times_ < 16 ? times_ * 2 : times_;
@@ -153,12 +154,10 @@ class ThreadLanes {
   /// From spinning to yielding to naps, so that domains without work leave the cores alone.
   class Pause {
    public:
+    static void let_others_run() { sched_yield(); }
     void once() {
       if (++rounds_ < 16) return;
-      if (rounds_ < 256) {
-        sched_yield();
-        return;
-      }
+      if (rounds_ < 256) return let_others_run();
       const timespec nap{0, 50'000};
       nanosleep(&nap, nullptr);
     }

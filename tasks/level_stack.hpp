@@ -11,12 +11,11 @@
 
 namespace esker::tasks::detail {
 
-/// State    Levels 0 to highest(). At hand are those from `hot_low_` to highest() + 1, kHotLevels at most; a
-/// level below is
-///          a record in the pages, which hold the levels in their order.
+/// State    Levels 0 to highest(). At hand are those from `hot_low_` to highest() + 1, kHotLevels at most. A
+///          level below is a record in the pages, which hold the levels in their order.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them. While
-/// tasks of
-///          highest() run, the level below it, which has their frames, and the level above it are at hand.
+///          tasks of highest() run, the level below it, which has their frames, and the level above it are at
+///          hand.
 template <class S>
 class LevelStack {
   using Set = typename S::Set;
@@ -126,6 +125,7 @@ class LevelStack {
     ++spilled_;
     return true;
   }
+
   /// Moves all levels to the pages, and says in a join record where they are. False: there is no memory.
   ESKER_HD bool put_all_away(std::uint32_t* join) {
     while (hot_low_ <= level_) {
@@ -150,6 +150,7 @@ class LevelStack {
   }
   /// For tests: a level that could stay at hand goes to the pages.
   ESKER_HD bool has_levels_to_spare() const { return hot_low_ + 1 < level_; }
+
   /// Tasks that another domain may have: of one type, in one level.
   struct Spare {
     std::uint32_t type;  // kTypes: there are none

@@ -16,39 +16,34 @@ struct RunMemory {
   std::uint32_t* join_words;
   std::uint32_t *page_links, *bundle_links, *join_links;
   std::uint64_t* requests;
-  std::uint32_t* letters;
+  std::uint32_t* mailboxes;
   std::uint32_t pages, bundles, joins, requests_size;
 };
 
 /// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
-/// letters are empty.
+/// mailboxes are empty.
 struct Prepare {
   RunState* run;
   RunMemory memory;
   std::uint64_t seed;
-  const SystemAtomic<std::uint32_t>* stop;
+  const SystemAtomic<std::uint32_t>* stop;  // a StopToken's word; null: the run has its own
   ESKER_HD void operator()(Lane) const {
     run->pages.reset(memory.page_links, memory.pages);
     run->bundles.reset(memory.bundle_links, memory.bundles);
     run->joins.reset(memory.join_links, memory.joins);
     (void)run->bundles.try_take();
-    run->exchange.reset(memory.requests, memory.letters, memory.requests_size);
+    run->exchange.reset(memory.requests, memory.mailboxes, memory.requests_size);
     run->exchange.put(0, 0);
     run->page_words = memory.page_words;
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;
     run->seed = seed;
-    run->stop = stop;
+    run->stop_word.store_relaxed(0);
+    run->stop = stop != nullptr ? stop : &run->stop_word;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
     run->sum.store_relaxed(0);
     for (auto& count : run->counts) count.store_relaxed(0);
   }
-};
-
-/// One lane's, beside a run: asks for its end.
-struct End {
-  RunState* run;
-  ESKER_HD void operator()(Lane) const { (void)run->end(Outcome::kStopped); }
 };
 
 }  // namespace esker::tasks::detail

@@ -35,8 +35,7 @@ struct BundleLayout {
 /// Words of a join record: what is known of the tasks of one level that were given away.
 ///
 /// Protocol `left` counts the bundles that are out, and one for the owner of the stack. Whoever brings it to
-/// 0 goes on
-///          with the stack. A given task has an entry, in which its result waits.
+///          0 goes on with the stack. A given task has an entry, in which its result waits.
 /// Ordering [join] what was written for the stack, results and what was saved, happens before it goes on.
 template <class Set, std::uint32_t kBatch>
 struct JoinLayout {

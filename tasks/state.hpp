@@ -46,7 +46,6 @@ class Pool {
     const std::uint32_t fresh = fresh_.load_relaxed();
     return fresh < size_ ? fresh : size_;
   }
-  ESKER_HD std::uint32_t size() const { return size_; }
   /// Racy: few numbers are left that were never out.
   ESKER_HD bool was_low() const { return fresh_.load_relaxed() >= size_ - size_ / 8; }
 
@@ -63,27 +62,27 @@ class Pool {
 
 /// Hands bundles from domains that have work to domains that ask for it.
 ///
-/// Contract A domain that has nothing asks, and looks at its own letter until a bundle lies there. A domain
+/// Contract A domain that has nothing asks, and looks at its own mailbox until a bundle lies there. A domain
 ///          that has work to spare promises it to the oldest request that nobody has promised anything, and
 ///          keeps its word at once: nothing ever waits for a domain that waits.
 /// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer
 ///          places than domains, so the word is not written over before its request is promised. Who has read
 ///          the word and then moves `promised` past it has read the right one.
 /// Ordering [bundle] what the giver has written happens before what the taker reads.
-///          [request] a taker has emptied its letter before a giver can see its request.
+///          [request] a taker has emptied its mailbox before a giver can see its request.
 class Exchange {
  public:
-  ESKER_HD void reset(std::uint64_t* requests, std::uint32_t* letters, std::uint32_t size) {
+  ESKER_HD void reset(std::uint64_t* requests, std::uint32_t* mailboxes, std::uint32_t size) {
     requests_ = requests;
-    letters_ = letters;
+    mailboxes_ = mailboxes;
     mask_ = size - 1;
     asked_.store_relaxed(0);
     promised_.store_relaxed(0);
   }
-  /// kNone: nothing yet. Else the letter is empty again.
+  /// kNone: nothing yet. Else the mailbox is empty again.
   ESKER_HD std::uint32_t try_get(std::uint32_t domain) const {
-    const std::uint32_t bundle = letter(domain).load_acquire();  // [bundle]
-    if (bundle != kNone) letter(domain).store_relaxed(kNone);
+    const std::uint32_t bundle = mailbox(domain).load_acquire();  // [bundle]
+    if (bundle != kNone) mailbox(domain).store_relaxed(kNone);
     return bundle;
   }
   ESKER_HD void ask(std::uint32_t domain) {
@@ -104,7 +103,7 @@ class Exchange {
                                                                     : kNone;
   }
   ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
-    letter(domain).store_release(bundle);  // [bundle]
+    mailbox(domain).store_release(bundle);  // [bundle]
   }
 
  private:
@@ -112,12 +111,12 @@ class Exchange {
   ESKER_HD DeviceAtomic<std::uint64_t>& place(std::uint64_t request) const {
     return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(requests_)[request & mask_];
   }
-  ESKER_HD DeviceAtomic<std::uint32_t>& letter(std::uint32_t domain) const {
-    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(letters_)[domain];
+  ESKER_HD DeviceAtomic<std::uint32_t>& mailbox(std::uint32_t domain) const {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(mailboxes_)[domain];
   }
 
-  std::uint64_t* requests_ = nullptr;  // zeroed; a power of two, no fewer than domains
-  std::uint32_t* letters_ = nullptr;   // kNone, one a domain
+  std::uint64_t* requests_ = nullptr;   // zeroed; a power of two, no fewer than domains
+  std::uint32_t* mailboxes_ = nullptr;  // kNone, one a domain
   std::uint64_t mask_ = 0;
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> asked_;
   DeviceAtomic<std::uint64_t> promised_;
@@ -139,13 +138,14 @@ struct RunState {
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
   std::uint64_t seed;                       // of tests' decisions at random
-  const SystemAtomic<std::uint32_t>* stop;  // a StopToken's word, on the host; else null
+  const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
 
+  SystemAtomic<std::uint32_t> stop_word;  // on a GPU what `stop` points to: the host writes it by a copy
   alignas(kLineBytes)
       DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
   std::int32_t error_code;                  // of whoever set the outcome
   std::uint32_t error_type;
-  std::uint64_t error_values[4];
+  std::uint64_t error_values[2];
 
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];

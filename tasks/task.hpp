@@ -118,8 +118,6 @@ struct SetOf;
 template <class... Ts>
 struct SetOf<Types<Ts...>> {
   static constexpr std::uint32_t kTypes = sizeof...(Ts);
-  template <class T>
-  static constexpr bool kHas = kIsOneOf<T, Ts...>;
   /// The number of a type: that of its channel.
   template <class T>
   static constexpr std::uint32_t kIndex = [] {
@@ -138,7 +136,6 @@ struct SetOf<Types<Ts...>> {
   static constexpr std::uint32_t kMostPayloadWords = words(largest(sizeof(Ts)...));
   static constexpr std::uint32_t kResultWords = words(largest(kSizeOf<ResultOf<Ts>>...));
   static constexpr std::uint32_t kKeepWords = words(largest(kKeepBytesOf<Ts>...));
-  static constexpr std::size_t kMostKeepBytes = std::size_t{kKeepWords} * 4;
   /// Calls function(type_identity<T>) for the type with this number.
   template <class Function>
   ESKER_HD static void visit(std::uint32_t type, Function&& function) {

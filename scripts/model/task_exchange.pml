@@ -12,7 +12,7 @@
 #define SAVE_AFTER_LEAVING 1    // the owner leaves its stack and then saves it
 #define COUNT_AFTER_PUT 2       // a bundle is handed over and then counted
 #define LEAVE_IN_TWO_STEPS 3    // `left` is read, then written
-#define LETTERS_BY_NUMBER 4     // a letter belongs to a request's place in the ring, not to a domain
+#define MAILBOXES_BY_NUMBER 4     // a mailbox belongs to a request's place in the ring, not to a domain
 #define NO_TAG 5                // a request is promised something before its word is there
 #define PROMISE_IN_TWO_STEPS 6  // `promised` is compared, then written
 #define NO_JOIN 7               // the owner finishes without what it has given away
@@ -33,7 +33,7 @@
 
 byte asked, promised;
 byte tags[SIZE], askers[SIZE];  // a request's word: it is written in one step
-byte letters[DOMAINS];          // what a domain is given; with LETTERS_BY_NUMBER: what a place holds
+byte mailboxes[DOMAINS];          // what a domain is given; with MAILBOXES_BY_NUMBER: what a place holds
 byte parent[BUNDLES];           // the stack that gave the bundle
 byte left[BUNDLES];             // of a stack's join record: bundles that are out, and its owner
 bit has_join[BUNDLES], saved[BUNDLES];
@@ -64,13 +64,13 @@ idle:
   has_asked = 0;
 wait:
   if
-#if BROKEN == LETTERS_BY_NUMBER
-  :: has_asked && letters[request % SIZE] != NONE -> stack = letters[request % SIZE]; letters[request % SIZE] = NONE
+#if BROKEN == MAILBOXES_BY_NUMBER
+  :: has_asked && mailboxes[request % SIZE] != NONE -> stack = mailboxes[request % SIZE]; mailboxes[request % SIZE] = NONE
 #else
-  :: letters[me] != NONE -> stack = letters[me]; letters[me] = NONE
+  :: mailboxes[me] != NONE -> stack = mailboxes[me]; mailboxes[me] = NONE
 #endif
   :: ended -> goto over
-  :: !has_asked && letters[me] == NONE ->  // else it would have two letters on their way
+  :: !has_asked && mailboxes[me] == NONE ->  // else it would have two bundles on their way
      d_step { request = asked; asked++ };
      d_step { tags[request % SIZE] = TAG(request); askers[request % SIZE] = me };
      has_asked = 1;
@@ -112,10 +112,10 @@ work:
 #if BROKEN != COUNT_AFTER_PUT
      d_step { left[stack] = (has_join[stack] -> left[stack] + 1 : 2); has_join[stack] = 1 };
 #endif
-#if BROKEN == LETTERS_BY_NUMBER
-     letters[request % SIZE] = bundle;
+#if BROKEN == MAILBOXES_BY_NUMBER
+     mailboxes[request % SIZE] = bundle;
 #else
-     letters[taker] = bundle;
+     mailboxes[taker] = bundle;
 #endif
 #if BROKEN == COUNT_AFTER_PUT
      d_step { left[stack] = (has_join[stack] -> left[stack] + 1 : 2); has_join[stack] = 1 };
@@ -178,13 +178,13 @@ init {
   atomic {
     i = 0;
     do
-    :: i < DOMAINS -> letters[i] = NONE; i++
+    :: i < DOMAINS -> mailboxes[i] = NONE; i++
     :: else -> break
     od;
     parent[0] = NONE;
     made = 1;
     free = BUNDLES - 1;
-    letters[0] = 0;
+    mailboxes[0] = 0;
     i = 0;
     do
     :: i < DOMAINS -> run domain(i); i++

@@ -274,6 +274,29 @@ TEST(ForkJoin, SaysThatMemoryIsShort) {
   EXPECT_THROW((void)ForkJoin<Forever>(device(), options), Error);
 }
 
+// Levels so wide that a GPU's group has no scratchpad for four stacks of them.
+struct Wide {
+  struct Result {
+    std::uint64_t words[8];
+  };
+  static constexpr int kMaxSpawns = 8;
+  std::uint32_t depth;
+  ESKER_HD void operator()(auto& task) const {
+    if (depth == 0) return task.give(Result{{1, 2, 3, 4, 5, 6, 7, 8}});
+    const Wide below{depth - 1};
+    task.spawn(below, below, below, below, below, below, below, below)
+        .then([](auto& then, const auto&... results) {
+          Result sum{};
+          for (int w = 0; w < 8; ++w) sum.words[w] = (results.words[w] + ...);
+          then.give(sum);
+        });
+  }
+};
+TEST(ForkJoin, RunsTasksWithWideLevels) {
+  const Wide::Result sum = tasks::run(device(), Wide{4});
+  for (std::uint64_t w = 0; w < 8; ++w) EXPECT_EQ(sum.words[w], (w + 1) * 4096);
+}
+
 struct Answer {
   static constexpr int kMaxSpawns = 0;
   int n;
