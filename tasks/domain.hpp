@@ -42,9 +42,7 @@ class Domain {
 
   ESKER_HD void run() {
     lanes_.leader([&] { S::sum_of(hot_) = 0; });
-    while (true) {
-      const std::uint32_t bundle = wait_for_bundle();
-      if (bundle == kNone) break;
+    for (std::uint32_t bundle = wait_for_bundle(); bundle != kNone; bundle = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
       open(bundle);
       while (work() == End::kDone && take_over(finish())) {
@@ -214,9 +212,6 @@ class Domain {
   ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
     return run_.join_words + std::size_t{join} * Join::kWords;
   }
-  ESKER_HD static DeviceAtomic<std::uint32_t>& left(std::uint32_t* join) {
-    return reinterpret_cast<DeviceAtomic<std::uint32_t>&>(join[Join::kLeft]);
-  }
 
   // --- Giving.
 
@@ -267,10 +262,10 @@ class Domain {
       words[Bundle::kFirstEntry] = entries;
       record[Join::kEntries] = entries + n;
       if (is_new) {
-        left(record).store_relaxed(2);
+        Join::left(record).store_relaxed(2);
         header[Layout::kJoin] = join;
       } else {
-        (void)left(record).fetch_add_relaxed(1);
+        (void)Join::left(record).fetch_add_relaxed(1);
       }
       header[Layout::kCount + type] = left_over;
       run_.exchange.put(taker, bundle);
@@ -286,12 +281,12 @@ class Domain {
     const std::uint32_t join = at(top())[Layout::kJoin];
     std::uint32_t* const record = join_words(join);
     const bool alone =
-        lanes_.of_leader([&] { return left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
+        lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       if (!levels_.put_all_away(record)) return false;
       const std::uint32_t before = lanes_.of_leader([&] {
         record[Join::kBundle] = bundle_;
-        return left(record).fetch_add_acq_rel(~0u);  // [join]
+        return Join::left(record).fetch_add_acq_rel(~0u);  // [join]
       });
       if (before != 1) {
         ++counts_.suspended;
@@ -343,7 +338,7 @@ class Domain {
     }
     keep_or_give_back(spare_bundle_, bundle_, run_.bundles);
     const std::uint32_t before =
-        lanes_.of_leader([&] { return left(record).fetch_add_acq_rel(~0u); });  // [join]
+        lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
     return before == 1 ? join : kNone;
   }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/level.hpp>
 
@@ -46,6 +47,9 @@ struct JoinLayout {
   static constexpr std::uint32_t kRefs = 8;
   static constexpr std::uint32_t kResults = kRefs + kMostEntries;
   static constexpr std::uint32_t kWords = kResults + Set::kResultWords * kMostEntries;
+  ESKER_HD static DeviceAtomic<std::uint32_t>& left(std::uint32_t* record) {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>&>(record[kLeft]);
+  }
 };
 
 /// What the types of a scheduler have to agree on.
