@@ -81,7 +81,7 @@ class DeviceBackend {
 
 std::shared_ptr<DeviceBackend> open_cpu();
 /// GPUs of the back end that was built; 0 where there is none.
-std::uint32_t count_gpus();
+ESKER_API std::uint32_t count_gpus();
 /// "cuda", "hip" or "simulated"; null where no GPU's back end was built.
 const char* gpu_backend() noexcept;
 std::shared_ptr<DeviceBackend> open_gpu(std::uint32_t index);

@@ -148,7 +148,5 @@ class DeviceEngine {
 
 /// Null where the build has no device or the machine has none.
 std::unique_ptr<DeviceEngine> make_device_engine(const DeviceSettings& settings);
-/// GPUs of the back end that was built; 0 if there is none or nothing was built.
-std::uint32_t count_devices();
 
 }  // namespace esker

@@ -3,7 +3,6 @@
 
 namespace esker {
 
-std::uint32_t count_devices() { return 0; }
 std::unique_ptr<DeviceEngine> make_device_engine(const DeviceSettings&) { return nullptr; }
 
 }  // namespace esker

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <built_commit.hpp>
 
-#include <esker/net/device_engine.hpp>
+#include <esker/device/device_backend.hpp>
 
 namespace esker {
 
@@ -29,6 +29,6 @@ const BuildInfo& build_info() {
   return info;
 }
 
-std::uint32_t gpus_here() { return count_devices(); }
+std::uint32_t gpus_here() { return detail::count_gpus(); }
 
 }  // namespace esker

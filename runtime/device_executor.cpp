@@ -132,7 +132,7 @@ void DeviceExecutor::link_peers(Collectives& collectives, detail::KernelContext&
 
 std::unique_ptr<LaneExecutor> make_executor(const Config& config, const JobShape& job) {
   if (config.device == DeviceKind::kCpu) return make_host_executor(config, job);
-  if (count_devices() == 0) {
+  if (detail::count_gpus() == 0) {
     if (config.device != DeviceKind::kAuto)
       throw Error(Error::Kind::kDevice, "device: no GPU is there, or its driver is not; use --device cpu");
     if (config.heap == HeapKind::kDevice) {

@@ -9,9 +9,9 @@
 
 #include <esker/aggregator/command.hpp>
 #include <esker/build_info.hpp>
+#include <esker/device/device_backend.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/hash.hpp>
-#include <esker/net/device_engine.hpp>
 
 namespace esker {
 namespace {
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMpiBytesAPeer = 256 * 1024;  // what Open MPI comes to 
 Config resolved(Config config) {
   validate(config);
   if (config.node_buffer_bytes == 0) {
-    const bool on_device = config.device != DeviceKind::kCpu && count_devices() > 0;
+    const bool on_device = config.device != DeviceKind::kCpu && detail::count_gpus() > 0;
     config.node_buffer_bytes = on_device ? kNodeBufferBytesOnDevice : kNodeBufferBytes;
   }
   return config;

@@ -172,10 +172,8 @@ class Engine final : public DeviceEngine {
 }  // namespace
 }  // namespace gpu
 
-std::uint32_t count_devices() { return gpu::device_count(); }
-
 std::unique_ptr<DeviceEngine> make_device_engine(const DeviceSettings& settings) {
-  if (count_devices() == 0) return nullptr;
+  if (detail::count_gpus() == 0) return nullptr;
   return std::make_unique<gpu::Engine>(settings);
 }
 
