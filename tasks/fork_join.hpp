@@ -221,7 +221,7 @@ class ForkJoin {
     memory_.page_words = memory_.join_words + join_words;
     memory_.bundle_links = memory_.page_words + page_words;
     memory_.join_links = memory_.bundle_links + bundles;
-    memory_.page_links = memory_.join_links + bundles;
+    memory_.page_links = memory_.join_links + joins;
     memory_.bundles = static_cast<std::uint32_t>(bundles);
     memory_.joins = static_cast<std::uint32_t>(joins);
     memory_.pages = static_cast<std::uint32_t>(pages);
