@@ -6,15 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include <esker/device/device.hpp>
 #include <esker/tasks/domain.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/run_memory.hpp>
+#include <esker/tasks/stop_relay.hpp>
 
 namespace esker::tasks {
 
@@ -111,7 +110,7 @@ class ForkJoin {
         stream_{device.stream()},
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
         seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})},
-        stop_{device.pinned<std::uint32_t>(1, {"a stop request"})} {
+        stop_relay_{device} {
     if (is_on_host()) {
       prepare_threads();
     } else {
@@ -133,7 +132,7 @@ class ForkJoin {
       device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
     } else {
       device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
-      wait();
+      stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     }
     device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
     device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
@@ -239,21 +238,6 @@ class ForkJoin {
     device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
   }
 
-  /// A stop request travels by a copy: domains may fill the GPU, and a kernel would find no place beside
-  /// them.
-  void wait() {
-    bool is_told = false;
-    while (!stream_.is_idle()) {
-      if (!is_told && options_.stop.stop_requested()) {
-        is_told = true;
-        if (!stop_stream_) stop_stream_.emplace(device_.stream());
-        stop_[0] = 1;
-        device_.copy_async(&run_.data()->stop_word, stop_.data(), sizeof(std::uint32_t), *stop_stream_);
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds{20});
-    }
-  }
-
   void report(std::chrono::nanoseconds time) {
     const detail::RunState& run = seen_[0];
     detail::Counts counts;
@@ -278,7 +262,6 @@ class ForkJoin {
   const Device device_;
   const Options options_;
   const Stream stream_;
-  std::optional<Stream> stop_stream_;
   std::uint64_t runs_ = 0;
   Report report_;
   LaunchShape shape_;
@@ -287,7 +270,8 @@ class ForkJoin {
   std::uint64_t page_bytes_ = 0, join_bytes_ = 0;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
-  PinnedArray<std::uint32_t> first_bundle_, stop_;
+  detail::StopRelay stop_relay_;
+  PinnedArray<std::uint32_t> first_bundle_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};

@@ -8,6 +8,7 @@
 #include <esker/device/atomic.hpp>
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/tasks/level.hpp>
 
 #if defined(ESKER_ON_CPU)
 #include <sched.h>
@@ -80,6 +81,45 @@ class WaveLanes {
     if (index_ < n) run(index_, space.taken);
     sync();
   }
+  /// The first i below n, at most kBatch, of which it is true; kNone: of none.
+  template <class Function>
+  ESKER_HD std::uint32_t first_where(std::uint32_t n, Function&& function) const {
+    const bool is = index_ < n && function(index_);
+    const auto wave = wave_->wave();
+    return wave.any(is) ? wave.of_first(is, index_) : kNone;
+  }
+  /// Calls function(view, i, i < n) in all lanes together: for collectives of the view. n is at most kBatch.
+  template <class Function>
+  ESKER_HD void together(std::uint32_t n, Function&& function) const {
+    auto wave = wave_->wave();
+    function(wave, index_, index_ < n);
+    sync();
+  }
+  /// load(view, i, place) says whether lane i has got a value, which it puts into place; all lanes call it
+  /// together, and all load before any runs. run(i, value) is called in those that have. Returns how many.
+  template <std::uint32_t, class T, class Load, class Run>
+  ESKER_HD std::uint32_t load_and_run(std::uint32_t /*most*/, Load&& load, Run&& run) const {
+    union Space {
+      ESKER_HD Space() {}
+      T value;
+    } space;
+    auto wave = wave_->wave();
+    const bool has = load(wave, index_, &space.value);
+    const std::uint32_t n = wave.position_among(has).total;
+    sync();
+    if (has) run(index_, space.value);
+    sync();
+    return n;
+  }
+  /// Lanes that are in this call now.
+  ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
+  /// Of `waiting` elements that domains share, how many one of them takes at a time: they run side by side.
+  ESKER_HD static std::uint32_t fair_part(std::uint32_t /*waiting*/, std::uint32_t /*domains*/) {
+    return kBatch;
+  }
+  /// What a domain need not share with one that has nothing.
+  static constexpr std::uint32_t kKept = kBatch;
+
   /// A place in a column; any lanes, converged or not.
   ESKER_ALWAYS_INLINE ESKER_HD static std::uint32_t reserve(std::uint32_t& count) {
     const auto together = GroupLane::coalesced();
@@ -101,9 +141,9 @@ class WaveLanes {
   class Pause {
    public:
     ESKER_HD static void let_others_run() { GroupLane::yield(); }
-    ESKER_HD void once() {
+    ESKER_HD void once(std::uint32_t most = 16) {
       for (std::uint32_t i = 0; i < times_; ++i) GroupLane::yield();
-      times_ = times_ < 16 ? times_ * 2 : times_;
+      times_ = times_ < most ? times_ * 2 : times_;
     }
 
    private:
@@ -148,6 +188,39 @@ class ThreadLanes {
     for (std::uint32_t i = 0; i < n; ++i) new (&space.taken[i]) Taken(load(i));
     for (std::uint32_t i = 0; i < n; ++i) run(i, space.taken[i]);
   }
+  template <class Function>
+  std::uint32_t first_where(std::uint32_t n, Function&& function) const {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (function(i)) return i;
+    }
+    return kNone;
+  }
+  template <class Function>
+  void together(std::uint32_t n, Function&& function) const {
+    LoneLane alone;
+    for (std::uint32_t i = 0; i < n; ++i) function(alone, i, true);
+  }
+  /// `most` that load() may find.
+  template <std::uint32_t kMost, class T, class Load, class Run>
+  std::uint32_t load_and_run(std::uint32_t most, Load&& load, Run&& run) const {
+    union Space {
+      Space() {}
+      T values[kMost];
+    } space;
+    LoneLane alone;
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < most; ++i) {
+      if (load(alone, i, &space.values[n])) ++n;
+    }
+    for (std::uint32_t i = 0; i < n; ++i) run(i, space.values[i]);
+    return n;
+  }
+  static LoneLane converged() { return {}; }
+  /// A thread's run one after the other: it leaves the others theirs.
+  static std::uint32_t fair_part(std::uint32_t waiting, std::uint32_t domains) {
+    return waiting / (2 * domains) + 1;
+  }
+  static constexpr std::uint32_t kKept = 1;
   static std::uint32_t reserve(std::uint32_t& count) { return count++; }
   static void add(std::uint64_t& sum, std::uint64_t value) { sum += value; }
 
@@ -155,7 +228,7 @@ class ThreadLanes {
   class Pause {
    public:
     static void let_others_run() { sched_yield(); }
-    void once() {
+    void once(std::uint32_t /*most*/ = 0) {
       if (++rounds_ < 16) return;
       if (rounds_ < 256) return let_others_run();
       const timespec nap{0, 50'000};

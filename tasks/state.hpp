@@ -5,6 +5,7 @@
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/tasks/ending.hpp>
 #include <esker/tasks/level.hpp>
 
 namespace esker::tasks::detail {
@@ -122,42 +123,23 @@ class Exchange {
   DeviceAtomic<std::uint64_t> promised_;
 };
 
-enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
-
 /// Sums over domains.
 struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
 };
 
 /// One run, in memory that all domains reach.
-struct RunState {
+struct RunState : Ending {
   Pool pages, bundles, joins;
   Exchange exchange;
 
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
-  std::uint64_t seed;                       // of tests' decisions at random
-  const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
-
-  SystemAtomic<std::uint32_t> stop_word;  // on a GPU what `stop` points to: the host writes it by a copy
-  alignas(kLineBytes)
-      DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
-  std::int32_t error_code;                  // of whoever set the outcome
-  std::uint32_t error_type;
-  std::uint64_t error_values[2];
+  std::uint64_t seed;  // of tests' decisions at random
 
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
-
-  ESKER_HD bool has_ended() const {
-    return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning);
-  }
-  /// True for the first.
-  ESKER_HD bool end(Outcome how) {
-    auto running = static_cast<std::uint32_t>(Outcome::kRunning);
-    return outcome.compare_exchange_acq_rel(running, static_cast<std::uint32_t>(how));
-  }
 };
 
 }  // namespace esker::tasks::detail
