@@ -168,7 +168,6 @@ class Channel {
     device_.launch(LaunchShape{capacity_}, detail::MakeAvailable<View>{view_}, stream);
     stream.synchronize();
   }
-  std::uint64_t memory_bytes() const { return memory_.size_bytes(); }
 
  private:
   using Ring = detail::IndexRing<S>;

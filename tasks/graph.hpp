@@ -12,6 +12,7 @@
 
 #include <esker/device/device.hpp>
 #include <esker/tasks/graph_channels.hpp>
+#include <esker/tasks/graph_check.hpp>
 #include <esker/tasks/graph_domain.hpp>
 #include <esker/tasks/graph_options.hpp>
 #include <esker/tasks/options.hpp>
@@ -20,23 +21,6 @@
 namespace esker::tasks {
 
 namespace detail {
-
-/// What the host knows of the nodes of a run, to check them.
-struct NodeFacts {
-  std::uint32_t graph, number, targets;
-  bool is_mixed;
-};
-/// Throws Error{kConfiguration} unless each channel has one node, and nodes name channels of this graph.
-ESKER_API void check_nodes(const std::vector<GraphReport::Channel>& channels, std::uint32_t graph,
-                           const std::vector<NodeFacts>& nodes);
-ESKER_API void check_channel(const std::vector<GraphReport::Channel>& channels, std::uint32_t graph,
-                             std::uint32_t channel_graph);
-/// Throws the Error of a run that has not ended well.
-[[noreturn]] ESKER_API void throw_graph_outcome(const Ending& ending,
-                                                const std::vector<GraphReport::Channel>& channels,
-                                                const std::string& device, const Options& options);
-/// Another one for each graph of the process.
-ESKER_API std::uint32_t next_graph();
 
 ESKER_PASS_BEGIN
 
@@ -137,7 +121,7 @@ class Graph {
   /// memory or in this device's, and copied.
   template <class T>
   void seed(const GraphChannel<T>& channel, std::span<const std::type_identity_t<T>> elements) {
-    detail::check_channel(report_.channels, id_, channel.graph);
+    detail::check_owner(id_, channel.graph);
     channels_.seed(channel.number, elements.data(), elements.size(), sizeof(T), stream_);
   }
 
@@ -150,7 +134,7 @@ class Graph {
   /// What the last run has put into an output, in any order.
   template <class T>
   std::vector<T> results(const GraphOutput<T>& output) const {
-    detail::check_channel(report_.channels, id_, output.graph);
+    detail::check_owner(id_, output.graph);
     std::vector<T> all(report_.channels[output.number].elements);
     device_.copy(all.data(), channels_.elements(output.number), all.size() * sizeof(T));
     return all;

@@ -11,14 +11,11 @@
 
 #include <esker/device/device.hpp>
 #include <esker/tasks/channel.hpp>
+#include <esker/tasks/graph_check.hpp>
 #include <esker/tasks/graph_state.hpp>
 #include <esker/tasks/options.hpp>
 
 namespace esker::tasks::detail {
-
-/// Throws Error{kConfiguration}: one channel too many, or one after the first run.
-[[noreturn]] ESKER_API void refuse_channel(const std::string& name, bool has_run);
-[[noreturn]] ESKER_API void refuse_memory_of(const std::string& name, std::uint64_t memory_bytes);
 
 ESKER_PASS_BEGIN
 
@@ -70,6 +67,7 @@ class GraphChannels {
     if (is_output) {
       memory.stacks =
           device_.memory<std::byte>(std::size_t{channel.options.capacity} * sizeof(T), {"an output of tasks"});
+      memory.stack_capacity = channel.options.capacity;
     } else {
       memory.ring = memory.make_ring(device_, channel.options.capacity);
     }
