@@ -53,7 +53,8 @@ struct PutAndTake {
           moved = true;
         }
       }
-      if (!moved) lane.yield();
+      // Together: a lane that sleeps alone is not sure to wake while others of its wave go on.
+      if (lane.coalesced().position_among(moved).total == 0) lane.yield();
     }
   }
 };
