@@ -98,7 +98,7 @@ class Context {
   ESKER_HD void give(const Value& value) {
     static_assert(!std::is_void_v<Result>, "this task's Result is void: it gives nothing");
     static_assert(std::is_convertible_v<Value, Result>, "give() takes the task's Result");
-    put(static_cast<Result>(value));
+    if (speaks()) put(static_cast<Result>(value));
     ++answers_;
   }
 
@@ -118,10 +118,45 @@ class Context {
     report(Outcome::kFailed, code, a, b);
   }
   /// Somebody has ended the run: long tasks may look, and return.
-  ESKER_HD bool stop_requested() const { return place_.run->has_ended(); }
+  ESKER_HD bool stop_requested() const {
+    const bool has_ended = place_.run->has_ended();
+    if constexpr (kIsWhole) return Lanes::wave().broadcast(has_ended, 0);
+    return has_ended;
+  }
 
   /// Adds to the run's sum (Report::sum). Cheaper than an atomic in memory: a domain keeps its part at hand.
-  ESKER_HD void add(std::uint64_t value) { Scheduler::sums(place_.hot)[Lanes::sum_of(frame_)] += value; }
+  ESKER_HD void add(std::uint64_t value) {
+    if (speaks()) Scheduler::sums(place_.hot)[Lanes::sum_of(frame_)] += value;
+  }
+
+  // --- For tasks that a whole wave runs (kWholeWave). All its lanes call the function, and whatever is
+  // above, converged and with the same values: that is done once.
+
+  /// Lanes of a wave; 1 on the CPU.
+  static constexpr std::uint32_t kLanes = Lanes::kLanes;
+  /// What the lanes do together: a LaneGroup.
+  ESKER_HD auto wave() const {
+    static_assert(kIsWhole, "wave() is of tasks that say `static constexpr bool kWholeWave = true`");
+    return Lanes::wave();
+  }
+  /// This lane's number, below kLanes.
+  ESKER_HD std::uint32_t lane() const { return wave().index(); }
+  /// What lanes have read and written happens before what they read and write next.
+  ESKER_HD void sync() const { wave().sync(); }
+  /// The numbers below n, each by one lane.
+  template <class Function>
+  ESKER_HD void for_each(std::uint32_t n, Function&& function) const {
+    for (std::uint32_t i = lane(); i < n; i += kLanes) function(i);
+  }
+  /// The wave's scratchpad, of the task's kScratchBytes, for the time of this call: 16-byte aligned, with any
+  /// content.
+  template <class T>
+  ESKER_HD T& scratch() const {
+    static_assert(kIsWhole && sizeof(T) <= kScratchBytesOf<Task> && alignof(T) <= 16 &&
+                      std::is_trivially_destructible_v<T>,
+                  "scratch() is of tasks of a whole wave: say `static constexpr std::size_t kScratchBytes`");
+    return *Lanes::template in_scratch<T>(place_.hot + Scheduler::kScratchAt);
+  }
 
   // --- For the scheduler, and Spawned.
 
@@ -131,6 +166,11 @@ class Context {
     spawned_ += sizeof...(Children);
     if (spawned_ > Checked<Task>::kMaxSpawns) {
       report(Outcome::kMisuse, 1, spawned_, Checked<Task>::kMaxSpawns);
+      return;
+    }
+    if constexpr (kIsWhole) {
+      std::uint32_t child = first;
+      if (speaks()) (store_one(children, count_of<Children>()++, child++), ...);
       return;
     }
     if constexpr (sizeof...(Children) > 0) {
@@ -153,12 +193,13 @@ class Context {
                   "then() keeps its function byte by byte: it captures by value");
     static_assert(std::is_empty_v<Next> || sizeof(Next) <= kKeepBytesOf<Task>,
                   "then() keeps more than the task's size: say `static constexpr std::size_t kKeepBytes`");
+    waits_ = true;
+    ++answers_;
+    if (!speaks()) return;
     const Resume<Scheduler> resume = &Context::template resume_frame<Next, Children...>;
     store_columns(frame(Layout::kResume), place_.frames, resume);
     store_columns(frame(Layout::kParent), place_.frames, ref_);
     if constexpr (!std::is_empty_v<Next>) store_columns(frame(Layout::kKeep), place_.frames, next);
-    waits_ = true;
-    ++answers_;
   }
 
   /// After the function has returned. True: it waits for children.
@@ -170,6 +211,13 @@ class Context {
   }
 
  private:
+  static constexpr bool kIsWhole = kIsWholeWave<Task>;
+  /// One lane does for all what a task of the whole wave does.
+  ESKER_HD static bool speaks() {
+    if constexpr (kIsWhole) return Lanes::wave().index() == 0;
+    return true;
+  }
+
   template <class Child>
   static constexpr bool kIsSpawned =
       []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
@@ -181,7 +229,12 @@ class Context {
 
   template <class Child>
   ESKER_ALWAYS_INLINE ESKER_HD Places reserve(std::uint32_t number) {
-    return Lanes::reserve(place_.hot[place_.level + Layout::kCount + Set::template kIndex<Child>], number);
+    return Lanes::reserve(count_of<Child>(), number);
+  }
+  /// Tasks of that type in the level.
+  template <class Child>
+  ESKER_HD std::uint32_t& count_of() const {
+    return place_.hot[place_.level + Layout::kCount + Set::template kIndex<Child>];
   }
   template <class Child>
   ESKER_HD void store_one(const Child& child, std::uint32_t at, std::uint32_t number) {
@@ -203,7 +256,7 @@ class Context {
 
   ESKER_HD void report(Outcome how, std::int32_t code, std::uint64_t a, std::uint64_t b) {
     RunState& run = *place_.run;
-    if (!run.end(how)) return;
+    if (!speaks() || !run.end(how)) return;
     run.error_code = code;
     run.error_type = Set::template kIndex<Task>;
     run.error_values[0] = a;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <esker/device/platform.hpp>
 #include <esker/tasks/context.hpp>
@@ -140,6 +141,8 @@ class Domain {
   ESKER_HD bool run_batch(std::uint32_t type) {
     std::uint32_t most = levels_.is_low() ? 1 : kBatch;  // the least memory
     if constexpr (S::kRandom) most = 1 + random(most);
+    const bool is_whole = Set::is_whole_wave(type);
+    if (is_whole) most = 1;
     const std::uint32_t waiting = levels_.words(levels_.top())[Layout::kCount + type];
     bool is_new = true;
     if constexpr (S::kJoins) {
@@ -152,7 +155,7 @@ class Domain {
     Set::visit(type, [&](auto named) { n = run_batch_of<typename decltype(named)::type>(most, is_new); });
     ++counts_.batches;
     counts_.tasks += n;
-    if (n == kBatch) ++counts_.full_batches;
+    if (is_whole || n == kBatch) ++counts_.full_batches;
     return true;
   }
   /// Returns how many there were.
@@ -163,7 +166,9 @@ class Domain {
       T task;
       Ref ref;
     };
-    typename Lanes::template Batch<kBatch, Taken> batch;
+    using Batch =
+        std::conditional_t<kIsWholeWave<T>, WholeBatch<Taken>, typename Lanes::template Batch<kBatch, Taken>>;
+    Batch batch;
     std::uint32_t n = 0, lowest = 0;
     for (std::uint32_t level = levels_.top(); n < most && level != kNone;
          level = S::kJoins ? levels_.below(level) : kNone) {
@@ -188,6 +193,10 @@ class Domain {
     }
     const std::uint32_t level = is_new ? levels_.next() : levels_.top();
     if (is_new) levels_.clear_next(n, lowest);
+    if constexpr (Set::kHasWholeWave) {
+      rounds_ = kIsWholeWave<T> ? kMostRoundsALook : rounds_;  // long tasks: look after each
+      if (is_new) lanes_.first([&] { levels_.words(level)[Layout::kWholeWave] = kIsWholeWave<T> ? 1 : 0; });
+    }
     lanes_.sync();
     const Place<S> place{hot_, &run_, level, n};
     const std::uint64_t waiting = batch.run(lanes_, n, [&](std::uint32_t i, const Taken& taken) {
@@ -212,9 +221,16 @@ class Domain {
     const std::uint32_t frames = level[Layout::kFrames];
     const Place<S> place{hot_, &run_, levels_.top(), frames};
     const std::uint32_t* const resume_words = level + Layout::frame_column(Layout::kResume, frames);
-    const std::uint64_t again = lanes_.for_bits(waiting, [&](std::uint32_t i) {
+    const auto go_on = [&](std::uint32_t i) {
       return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
-    });
+    };
+    std::uint64_t again = 0;
+    if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
+      again = go_on(0) ? 1 : 0;
+      rounds_ = kMostRoundsALook;
+    } else {
+      again = lanes_.for_bits(waiting, go_on);
+    }
     lanes_.sync();
     store_waiting(levels_.top(), again);
     lanes_.sync();

@@ -48,8 +48,8 @@ struct WaveDomains {
 #if !defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, WaveLanes::Shape>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
-    const std::uint32_t wave = lane.lane() / S::kBatch;
-    const auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
+    const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
+    const auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
     Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
 #endif
   }

@@ -7,6 +7,7 @@
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/group.hpp>
+#include <esker/device/lane_group.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/level.hpp>
 
@@ -33,6 +34,27 @@ struct WaveShape {
 /// Of places in a column for a lane's elements: place i is first + i * stride.
 struct Places {
   std::uint32_t first, stride;
+};
+
+/// A task that has been taken out of a level, and that all lanes run: a Batch of one.
+template <class Taken>
+class WholeBatch {
+ public:
+  ESKER_HD WholeBatch() {}
+  template <class Lanes, class Load>
+  ESKER_HD void fill(const Lanes&, std::uint32_t, std::uint32_t, Load&& load) {
+    taken_ = load(0);
+  }
+  template <class Lanes, class Run>
+  ESKER_HD std::uint64_t run(const Lanes&, std::uint32_t, Run&& run) {
+    return run(0, taken_) ? 1 : 0;
+  }
+
+ private:
+  union {
+    std::uint32_t words_[words(sizeof(Taken))] = {};
+    Taken taken_;
+  };
 };
 
 #if !defined(ESKER_ON_CPU)
@@ -141,6 +163,15 @@ class WaveLanes {
     }
     return {together.of_leader(first) + mine.index, mine.total};
   }
+  static constexpr std::uint32_t kLanes = kBatch;
+  /// For tasks that all of them run.
+  ESKER_HD static auto wave() { return GroupLane::full_wave(); }
+  /// The same address, known to be in scratchpad.
+  template <class T>
+  ESKER_HD static T* in_scratch(std::uint32_t* at) {
+    auto* const start = reinterpret_cast<char*>(GroupLane::lent_scratch());
+    return reinterpret_cast<T*>(start + (reinterpret_cast<char*>(at) - start));
+  }
   /// Which of a domain's sums the task with this number in its batch adds to.
   ESKER_HD static std::uint32_t sum_of(std::uint32_t task) { return task; }
 
@@ -241,6 +272,12 @@ class ThreadLanes {
     return {first, 1};
   }
   static std::uint32_t sum_of(std::uint32_t) { return 0; }
+  static constexpr std::uint32_t kLanes = 1;
+  static LoneLane wave() { return {}; }
+  template <class T>
+  static T* in_scratch(std::uint32_t* at) {
+    return reinterpret_cast<T*>(at);
+  }
 
   /// From spinning to yielding to naps, so that domains without work leave the cores alone.
   class Pause {

@@ -42,7 +42,9 @@ struct LevelLayout {
   static constexpr std::uint32_t kWaiting = 3;   // two words: a bit a frame that waits
   static constexpr std::uint32_t kLowest = 5;    // the lowest segment that results of its frames go to
   static constexpr std::uint32_t kCount = 6;     // of each type: tasks
-  static constexpr std::uint32_t kHeaderWords = kCount + Set::kTypes;
+  // Only where the set has tasks that a whole wave runs: whether the level's frames are of such.
+  static constexpr std::uint32_t kWholeWave = kCount + Set::kTypes;
+  static constexpr std::uint32_t kHeaderWords = kWholeWave + (Set::kHasWholeWave ? 1 : 0);
 
   // --- Frames, a column a word: how to go on, where the task's own result goes, what it keeps, its
   // children's results.

@@ -58,7 +58,12 @@ struct JoinLayout {
 template <class TaskSet, class Shape, bool kSetJoins>
 struct Scheduler {
   using Set = TaskSet;
-  static constexpr std::uint32_t kBatch = Shape::kBatch;
+  /// Tasks that run, or change hands, together. Of tasks that a whole wave runs: one runs, and what it spawns
+  /// may change hands.
+  static constexpr std::uint32_t kBatch = !Set::kIsAllWholeWave || Set::kMostSpawns > Shape::kBatch
+                                              ? Shape::kBatch
+                                          : Set::kMostSpawns < 1 ? 1
+                                                                 : Set::kMostSpawns;
   static constexpr bool kJoins = kSetJoins;
   static constexpr bool kRandom = Shape::kRandom;
   using Layout = LevelLayout<Set, kBatch, kJoins>;
@@ -76,12 +81,13 @@ struct Scheduler {
   using Page = PageLayout<kSegmentWords>;
 
   // --- What a domain has at hand: segments; of each the words in use and where its last level starts; what
-  // each lane's tasks have added.
+  // each lane's tasks have added; the scratchpad of tasks of the whole wave, 16-byte aligned.
   static constexpr std::uint32_t kUsedAt = kHotSegments * kSegmentWords;
   static constexpr std::uint32_t kLastAt = kUsedAt + kHotSegments;
   static constexpr std::uint32_t kSparePagesAt = kLastAt + kHotSegments;
   static constexpr std::uint32_t kSumsAt = kSparePagesAt + kHotSegments;
-  static constexpr std::uint32_t kHotWords = kSumsAt + 2 * kBatch;
+  static constexpr std::uint32_t kScratchAt = (kSumsAt + 2 * Shape::kBatch + 3) / 4 * 4;
+  static constexpr std::uint32_t kHotWords = kScratchAt + (Set::kScratchWords + 3) / 4 * 4;
   ESKER_HD static std::uint64_t* sums(std::uint32_t* hot) {
     return reinterpret_cast<std::uint64_t*>(hot + kSumsAt);
   }

@@ -54,6 +54,29 @@ void Node::operator()(auto& task) const {
       });
 }
 
+// Tasks of the whole wave among others: here a loop, one task at a time.
+struct Both;
+struct Whole {
+  using Spawns = tasks::Types<Both, Whole>;
+  static constexpr int kMaxSpawns = 2;
+  static constexpr bool kWholeWave = true;
+  int n;
+  void operator()(auto& task) const;
+};
+struct Both {
+  using Spawns = Whole::Spawns;
+  static constexpr int kMaxSpawns = 2;
+  int n;
+  void operator()(auto& task) const {
+    if (n < 2) return task.give(n);
+    task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+void Whole::operator()(auto& task) const {
+  if (n < 2) return task.give(n);
+  task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+}
+
 // Nothing waits: the sum is all there is.
 struct Pieces {
   using Result = void;
@@ -122,6 +145,9 @@ TEST(TaskSchedules, GiveTheSameResults) {
 }
 TEST(TaskSchedules, JoinChildrenOfSeveralTypes) {
   run_in_all_batches(Node{600}, [](auto& run, const Node& root) { return run.run(root) == 600; });
+}
+TEST(TaskSchedules, RunTasksOfTheWholeWaveAmongOthers) {
+  run_in_all_batches(Whole{14}, [](auto& run, const Whole& root) { return run.run(root) == fib(14); });
 }
 TEST(TaskSchedules, RunEachTaskOnceWhereNothingWaits) {
   const auto check = [](auto& run, const Pieces& root) {
