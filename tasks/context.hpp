@@ -292,6 +292,7 @@ class Context {
   template <std::uint32_t kNumber, class Next, class... Results>
   ESKER_HD static void call_next(Types<>, const Next& next, Context& context, const std::uint32_t*,
                                  const Results&... results) {
+    if constexpr (kIsWhole) Lanes::wave().sync();  // one lane may write into the frame now: all have read it
     next(context, results...);
   }
 
