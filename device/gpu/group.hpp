@@ -229,8 +229,6 @@ class BasicGroupLane : public Lane {
     return Hardware::kLockStep ? lane() / Hardware::kWaveLanes : lane();
   }
   using Coalesced = gpu::Wave<Hardware>;
-  /// The lane's wave, in groups that consist of whole waves.
-  __device__ static gpu::Wave<Hardware> full_wave() { return gpu::Wave<Hardware>(Hardware::kAllLanes); }
   __device__ static Coalesced coalesced() { return Coalesced(Hardware::converged()); }
 
   /// `at`, which is in device or host memory, not in scratchpad: atomics on it cost less where that is known.
