@@ -36,7 +36,7 @@ struct Hardware {
   }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint64_t* lent_scratch() {
-    extern __shared__ alignas(16) std::uint64_t lent[];
+    alignas(16) extern __shared__ std::uint64_t lent[];
     return lent;
   }
   __device__ static void scratch_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"); }
