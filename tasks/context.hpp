@@ -266,6 +266,7 @@ class Context {
   /// Calls next(context, results...), without those of children that give none.
   template <class Next, class... Children>
   ESKER_HD static bool resume_frame(Place<Scheduler> place, std::uint32_t frame) {
+    place.hot = Lanes::at_hand(place.hot);
     const std::uint32_t* const first = place.hot + place.level + Layout::kHeaderWords + frame;
     Context context(place, frame, load_columns<Ref>(first + Layout::kParent * place.frames, place.frames));
     const std::uint32_t* const results = first + Layout::kResults * place.frames;

@@ -255,17 +255,17 @@ class Domain {
   }
 
   ESKER_HD std::uint32_t* bundle_words(std::uint32_t domain) const {
-    return run_.bundle_words + std::size_t{domain} * Bundle::kWords;
+    return Lanes::in_memory(run_.bundle_words) + std::size_t{domain} * Bundle::kWords;
   }
   ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
-    return run_.join_words + std::size_t{join} * Join::kWords;
+    return Lanes::in_memory(run_.join_words) + std::size_t{join} * Join::kWords;
   }
 
   // --- Giving.
 
   /// Gives tasks to a domain that asks, if one does. A stack looks seldom once it is old: who asks should get
   /// work for some while, and what is small is not worth the way.
-  ESKER_NOINLINE ESKER_HD void look() {
+  ESKER_HD void look() {
     rounds_ = 0;
     if (rounds_a_look_ < kMostRoundsALook) rounds_a_look_ *= 2;
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
@@ -347,7 +347,7 @@ class Domain {
 
   /// The highest level has no tasks, and tasks of it were given away. True: they are all back, and their
   /// results are in their frames. False: the stack is left to others, or the run ends.
-  ESKER_NOINLINE ESKER_HD bool join() {
+  ESKER_HD bool join() {
     const std::uint32_t join = levels_.words(levels_.top())[Layout::kJoin];
     std::uint32_t* const record = join_words(join);
     const bool alone =
@@ -390,7 +390,7 @@ class Domain {
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
   /// to go on, or kNone.
-  ESKER_NOINLINE ESKER_HD std::uint32_t finish() {
+  ESKER_HD std::uint32_t finish() {
     if constexpr (!S::kJoins) {
       lanes_.leader([&] {
         if (run_.unfinished.fetch_add_acq_rel(~0u) == 1) (void)run_.end(Outcome::kDone);  // [join]

@@ -50,7 +50,7 @@ struct WaveDomains {
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
     const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
     const auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
-    Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), hot + wave * S::kHotWords, domain).run();
 #endif
   }
 };
@@ -199,7 +199,7 @@ class ForkJoin {
     // A domain has join records for a few of its levels.
     const std::uint64_t joins =
         S::kJoins
-            ? std::clamp<std::uint64_t>(std::uint64_t{16} * domains, 2,
+            ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains, 2,
                                         std::max<std::uint64_t>(2, options_.memory_bytes / 4 / join_bytes_))
             : 0;
     const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_;

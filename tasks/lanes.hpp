@@ -69,6 +69,16 @@ class WaveLanes {
 
   ESKER_HD explicit WaveLanes(const GroupLane& lane) : index_{lane.lane() % kBatch} {}
 
+  /// What the compiler should know: `at` is in memory, or at hand.
+  template <class T>
+  ESKER_HD static T* in_memory(T* at) {
+    return GroupLane::in_global(at);
+  }
+  template <class T>
+  ESKER_HD static T* at_hand(T* at) {
+    return GroupLane::in_scratch(at);
+  }
+
   ESKER_HD void sync() const { GroupLane::full_wave().sync(); }
   /// One lane calls.
   template <class Function>
@@ -200,6 +210,15 @@ using DomainLanes = WaveLanes;
 class ThreadLanes {
  public:
   static constexpr std::uint32_t kSums = 1;  // that a domain's tasks add to
+
+  template <class T>
+  static T* in_memory(T* at) {
+    return at;
+  }
+  template <class T>
+  static T* at_hand(T* at) {
+    return at;
+  }
 
   void sync() const {}
   template <class Function>

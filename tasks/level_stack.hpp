@@ -201,7 +201,7 @@ class LevelStack {
     return hot_[S::kLastAt + segment % S::kHotSegments];
   }
   ESKER_HD std::uint32_t* page_words(std::uint32_t page) const {
-    return run_.page_words + std::size_t{page} * Page::kWords;
+    return Lanes::in_memory(run_.page_words) + std::size_t{page} * Page::kWords;
   }
   ESKER_HD void remember_highest() const {
     lanes_.leader([&] {
@@ -214,7 +214,7 @@ class LevelStack {
   }
 
   /// Moves the lowest segment that is at hand, with so many words in use, to a page.
-  ESKER_NOINLINE ESKER_HD bool put_away(std::uint32_t size) {
+  ESKER_HD bool put_away(std::uint32_t size) {
     std::uint32_t page = 0;
     if (spare_pages_ > 0) {
       page = hot_[S::kSparePagesAt + --spare_pages_];
@@ -246,7 +246,7 @@ class LevelStack {
   }
 
   /// Brings the highest segment that is in a page back.
-  ESKER_NOINLINE ESKER_HD void fetch() {
+  ESKER_HD void fetch() {
     --hot_low_;
     const std::uint32_t page = last_page_;
     std::uint32_t* const from = page_words(page);

@@ -71,7 +71,7 @@ struct Scheduler {
   using Join = JoinLayout<Set, kBatch>;
 
   /// Levels stand in segments; so many of these are at hand.
-  static constexpr std::uint32_t kHotSegments = kJoins ? Shape::kHotSegments : Shape::kHotSegments / 2;
+  static constexpr std::uint32_t kHotSegments = kJoins ? Shape::kHotSegments : 2;  // else they are large
   static_assert(kHotSegments >= (kJoins ? 4 : 2) && (kHotSegments & (kHotSegments - 1)) == 0);
   /// A batch takes tasks from the highest segment and so many below it. Its level may be in a new segment, so
   /// results go to a level at most one segment more down.

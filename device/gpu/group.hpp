@@ -237,6 +237,12 @@ class BasicGroupLane : public Lane {
     return Hardware::in_global(at);
   }
 
+  /// `at`, which is in scratchpad.
+  template <class T>
+  __device__ static T* in_scratch(T* at) {
+    return Hardware::in_scratch(at);
+  }
+
   static constexpr std::uint32_t kWaveLanes = Hardware::kWaveLanes;
   __device__ static std::uint32_t wave_of(std::uint32_t lane) { return lane / Hardware::kWaveLanes; }
   __device__ static std::uint32_t lowest_bit(std::uint32_t word) { return Hardware::lowest(word); }
