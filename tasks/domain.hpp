@@ -305,10 +305,9 @@ class Domain {
     const std::uint32_t frames = level[Layout::kFrames], capacity = Layout::capacity(frames);
     std::uint32_t* column = level + Layout::tasks_at(type, frames);
     std::uint32_t* const words = bundle_words(taker);
-    // Where tasks do not join the first are the oldest, and have the largest subtrees. What is left of the
-    // level closes the gap.
+    // Where tasks do not join the first are the oldest, and have the largest subtrees. Those that are left
+    // keep their order, so that the next gift is large, too.
     const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    const std::uint32_t moved = S::kJoins ? 0 : (n < left_over ? n : left_over);
     if constexpr (S::kJoins) {
       lanes_.for_each(n, [&](std::uint32_t i) {
         if (Set::kResultWords > 0) join_words(join)[Join::kRefs + entries + i] = column[first + i];
@@ -318,7 +317,7 @@ class Domain {
     for (std::uint32_t w = 0; w < Set::payload_words(type); ++w, column += capacity) {
       lanes_.for_each(n,
                       [&](std::uint32_t i) { words[Bundle::kPayload + w * kBatch + i] = column[first + i]; });
-      lanes_.for_each(moved, [&](std::uint32_t i) { column[i] = column[count - moved + i]; });
+      if constexpr (!S::kJoins) lanes_.shift(column, n, left_over);
     }
     lanes_.leader([&] {
       words[Bundle::kType] = type;

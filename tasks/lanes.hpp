@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -111,6 +112,15 @@ class WaveLanes {
   template <class Function>
   ESKER_HD void for_many(std::uint32_t n, Function&& function) const {
     for (std::uint32_t i = index_; i < n; i += kBatch) function(i);
+  }
+  /// Words [by, by + n) move down to the start.
+  ESKER_HD void shift(std::uint32_t* words, std::uint32_t by, std::uint32_t n) const {
+    for (std::uint32_t first = 0; first < n; first += kLanes) {
+      const std::uint32_t i = first + index_, word = i < n ? words[by + i] : 0;
+      sync();
+      if (i < n) words[i] = word;
+      sync();
+    }
   }
   /// A bit a lane.
   ESKER_HD std::uint64_t raised(bool flag) const { return GroupLane::full_wave().raised(flag); }
@@ -240,6 +250,9 @@ class ThreadLanes {
   template <class Function>
   void for_many(std::uint32_t n, Function&& function) const {
     for (std::uint32_t i = 0; i < n; ++i) function(i);
+  }
+  void shift(std::uint32_t* words, std::uint32_t by, std::uint32_t n) const {
+    std::memmove(words, words + by, n * sizeof *words);
   }
   template <class IsRight>
   std::uint32_t find(std::uint32_t n, std::uint32_t from, IsRight&& is_right) const {
