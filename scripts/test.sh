@@ -109,7 +109,6 @@ build() {
 }
 
 # Two a core, since many wait: jobs under mpirun for each other, others for time to pass.
-run_all_tests() { run_tests "$1" --parallel "$((2 * jobs))"; }
 run_tests_alone() { run_tests "$1" --label-exclude mpi --parallel "$((2 * jobs))"; }
 run_jobs() {
   # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
@@ -139,7 +138,8 @@ run_preset() {
       else
         configure cpu -DESKER_TEST_MATRIX=OFF -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_BUILD_BENCH=OFF || return
       fi
-      build cpu && run_all_tests cpu
+      # Jobs have limits on time, and tests that compute would take it from them.
+      build cpu && { run_tests_alone cpu; run_jobs cpu; }
       ;;
     tsan | asan)
       if $whole; then

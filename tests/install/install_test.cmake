@@ -11,10 +11,9 @@ endfunction()
 
 if(SOURCE)
   set(ESKER_BUILD ${WORK}/library)
-  # Without a build type nothing is optimised, which takes the least time.
-  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${ESKER_BUILD} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=None -DBUILD_SHARED_LIBS=ON
-      -DESKER_UNITY_BUILD=ON -DESKER_MPI=${MPI})
-  run(${CMAKE_COMMAND} --build ${ESKER_BUILD})
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${ESKER_BUILD} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG} -DBUILD_SHARED_LIBS=ON
+      -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_MPI=${MPI})
+  run(${CMAKE_COMMAND} --build ${ESKER_BUILD} --config ${CONFIG})
 endif()
 run(${CMAKE_COMMAND} --install ${ESKER_BUILD} --prefix ${WORK}/prefix --config ${CONFIG})
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G ${GENERATOR}
