@@ -180,7 +180,7 @@ TEST(ForkJoin, GoesAsDeepAsMemoryAllows) {
     options.domains = domains;
     ForkJoin<Down> run(device(), options);
     EXPECT_EQ(run.run(Down{20'000}), 20'000);
-    EXPECT_GT(run.report().spilled, 19'000u);
+    EXPECT_GT(run.report().spilled, 5'000u);  // segments of two levels and more
     EXPECT_GT(run.report().peak_memory_bytes, 1u << 20);
   }
 }
