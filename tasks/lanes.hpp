@@ -152,7 +152,12 @@ class WaveLanes {
   template <std::uint32_t, class Taken>
   class Batch {
    public:
-    ESKER_HD Batch() {}
+    ESKER_HD Batch() {
+#if defined(ESKER_ON_SIMULATED)
+      // gcc does not see that a lane that runs an element has filled it.
+      __builtin_memset(static_cast<void*>(&taken_), 0, sizeof taken_);
+#endif
+    }
     /// Elements [first, first + n) are load(0) to load(n - 1).
     template <class Load>
     ESKER_HD void fill(const WaveLanes& lanes, std::uint32_t first, std::uint32_t n, Load&& load) {

@@ -36,8 +36,11 @@ class LevelStack {
   ESKER_HD std::uint32_t below(std::uint32_t level) const {
     const std::uint32_t previous = hot_[level + Layout::kPrevious];
     if (previous != kNone) return previous;
-    const std::uint32_t segment = segment_of(level);
-    return segment_ - segment < S::kReach && segment > hot_low_ ? last(segment - 1) : kNone;
+    if constexpr (S::kReach > 0) {
+      const std::uint32_t segment = segment_of(level);
+      if (segment_ - segment < S::kReach && segment > hot_low_) return last(segment - 1);
+    }
+    return kNone;
   }
   /// Of a level at hand.
   ESKER_HD std::uint32_t segment_of(std::uint32_t level) const {
