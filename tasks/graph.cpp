@@ -49,7 +49,8 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
 }
 
 [[noreturn]] void refuse_memory_of(const std::string& name, std::uint64_t memory_bytes) {
-  refuse(fmt::format("memory_bytes is {}, of which '{}' would have place for no element", memory_bytes, name));
+  refuse(
+      fmt::format("memory_bytes is {}, of which '{}' would have place for no element", memory_bytes, name));
 }
 
 [[noreturn]] void throw_graph_outcome(const Ending& ending, const std::vector<GraphReport::Channel>& channels,
@@ -94,10 +95,9 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
 }  // namespace detail
 
 std::string GraphReport::text() const {
-  std::string text =
-      fmt::format("{} domains, {:.3f} ms, {} waits, sum {}, at most {} of {} bytes\n", domains,
-                  std::chrono::duration<double, std::milli>(time).count(), waits, sum, peak_memory_bytes,
-                  memory_bound);
+  std::string text = fmt::format("{} domains, {:.3f} ms, {} waits, sum {}, at most {} of {} bytes\n", domains,
+                                 std::chrono::duration<double, std::milli>(time).count(), waits, sum,
+                                 peak_memory_bytes, memory_bound);
   for (const Channel& channel : channels) {
     if (channel.is_output) {
       text += fmt::format("{}: output, {} of {} elements\n", channel.name, channel.elements,
@@ -105,7 +105,8 @@ std::string GraphReport::text() const {
       continue;
     }
     text += fmt::format(
-        "{} -> {}: priority {}, capacity {}, {}; {} elements in {} batches, {} full; {} shared, {} spilled, {} "
+        "{} -> {}: priority {}, capacity {}, {}; {} elements in {} batches, {} full; {} shared, {} spilled, "
+        "{} "
         "inline; at most {} waited, {} inline\n",
         channel.name, channel.into.empty() ? "nothing" : fmt::format("{}", fmt::join(channel.into, ", ")),
         channel.options.priority, channel.options.capacity,

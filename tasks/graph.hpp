@@ -67,8 +67,8 @@ ESKER_PASS_END
 
 }  // namespace detail
 
-/// A node of a graph: elements of the channel are given to `function(task, element)`, ESKER_HD, whose task is a
-/// GraphTask&. into() names the channels that it spawns into. The function is copied into the kernel.
+/// A node of a graph: elements of the channel are given to `function(task, element)`, ESKER_HD, whose task is
+/// a GraphTask&. into() names the channels that it spawns into. The function is copied into the kernel.
 template <class T, class Function>
 Node<T, Function> node(const GraphChannel<T>& channel, const Function& function) {
   return {channel.graph, channel.number, 0, false, function};
@@ -84,16 +84,18 @@ ESKER_PASS_BEGIN
 ///     graph.seed(rays, span);
 ///     graph.run(tasks::node(rays, Trace{hits}).into(hits), tasks::node(hits, Shade{rays}).into(rays));
 ///
-/// State    channels are made -> runs, one at a time, any number. Memory is allocated by the first run; nothing
+/// State    channels are made -> runs, one at a time, any number. Memory is allocated by the first run;
+/// nothing
 ///          is on the device between runs but that.
 /// Contract One thread. Elements run in any order, each once, on any lane; those of higher priority first, as
 ///          far as a domain sees. A function may be called with any number of lanes of its wave beside it, so
 ///          it must not wait for another element's.
 /// Progress No call waits for place: see WhenFull. A run ends when nothing waits and nothing runs.
-/// Errors   Error{kOutOfMemory} where the device has not the memory. Error{kConfiguration}: the graph is wrong;
+/// Errors   Error{kOutOfMemory} where the device has not the memory. Error{kConfiguration}: the graph is
+/// wrong;
 ///          says what. A run throws a TaskError: a task failed, spawned where it had not said so, a channel
-///          that must not was full, memory_bytes were short, or it was stopped. The next run is not touched by
-///          it. What a function throws on the CPU is thrown here.
+///          that must not was full, memory_bytes were short, or it was stopped. The next run is not touched
+///          by it. What a function throws on the CPU is thrown here.
 class Graph {
  public:
   explicit Graph(const Device& device, const Options& options = {})
@@ -156,9 +158,10 @@ class Graph {
     const auto start = std::chrono::steady_clock::now();
     if (device_.backend() == Backend::kCpu) {
       const LaunchShape shape = shape_of_threads();
-      begin(facts, shape.lanes, Shape::kBatch);
-      const detail::ThreadGraph<List, Shape> kernel{state_.data(), parameters_, channels_.words(), hot_.data(),
-                                                    &list};
+      channels_.lay_out(report_, Shape::kBatch, 1);
+      begin(facts, static_cast<std::uint32_t>(shape.lanes));
+      const detail::ThreadGraph<List, Shape> kernel{state_.data(), parameters_, channels_.words(),
+                                                    hot_.data(), &list};
       try {
         device_.launch(shape, kernel, stream_);
       } catch (...) {
@@ -167,10 +170,10 @@ class Graph {
       }
     } else {
       const std::uint32_t lanes = device_.properties().wave_lanes;
-      channels_.lay_out(report_, lanes);
+      channels_.lay_out(report_, lanes, lanes);
       detail::WaveGraph<List> kernel{state_.data(), parameters_, channels_.words(), list};
       const LaunchShape shape = shape_of_waves(kernel, lanes);
-      begin(facts, shape.lanes / lanes, lanes);
+      begin(facts, static_cast<std::uint32_t>(shape.lanes / lanes));
       kernel.parameters = parameters_;
       device_.launch(shape, kernel, stream_, scratch_bytes_);
       stop_relay_.wait(stream_, options_.stop, &state_.data()->stop_word);
@@ -181,7 +184,7 @@ class Graph {
 
  private:
   static constexpr std::uint32_t kScratchAside =
-      2048;  // what a kernel of this kind declares, and the device keeps
+      2048;                                   // what a kernel of this kind declares, and the device keeps
   static constexpr std::uint32_t kWaves = 4;  // of a group
 
   LaunchShape shape_of_threads() const {
@@ -203,17 +206,17 @@ class Graph {
   }
 
   /// Writes the state that the run begins with.
-  void begin(const std::vector<detail::NodeFacts>& nodes, std::uint64_t domains, std::uint32_t batch) {
-    channels_.lay_out(report_, batch);
-    channels_.allocate(report_, static_cast<std::uint32_t>(domains));
-    if (device_.backend() == Backend::kCpu && hot_.size() < domains * channels_.words())
-      hot_ = device_.memory<std::uint32_t>(domains * channels_.words(), {"buffers of a task graph"});
+  void begin(const std::vector<detail::NodeFacts>& nodes, std::uint32_t domains) {
+    channels_.allocate(report_, domains);
+    const std::size_t words = std::size_t{domains} * channels_.words();
+    if (device_.backend() == Backend::kCpu && hot_.size() < words)
+      hot_ = device_.memory<std::uint32_t>(words, {"buffers of a task graph"});
     if (!is_clean_) channels_.reset();
     is_clean_ = true;
     parameters_.channels = static_cast<std::uint32_t>(report_.channels.size());
     parameters_.nodes = static_cast<std::uint32_t>(nodes.size());
     parameters_.buffer = channels_.buffer();
-    parameters_.domains = static_cast<std::uint32_t>(domains);
+    parameters_.domains = domains;
     ++parameters_.seed;
     report_.domains = parameters_.domains;
     std::vector<std::uint32_t> order;
@@ -235,7 +238,7 @@ class Graph {
     const bool is_gpu = device_.backend() != Backend::kCpu;
     state.begin(is_gpu ? nullptr : options_.stop.word());
     if (is_gpu) state.stop = &state_.data()->stop_word;
-    const std::uint64_t seeds = channels_.write(state);
+    const std::uint64_t seeds = channels_.write(report_, state);
     state.open.store_relaxed(seeds);
     if (seeds == 0) (void)state.end(detail::Outcome::kDone);
     state.hungry.store_relaxed(0);
@@ -245,7 +248,10 @@ class Graph {
   }
   /// Of the state: the channels that there are.
   std::size_t used_bytes() const {
-    return offsetof(detail::GraphState, channels) + report_.channels.size() * sizeof(detail::ChannelState);
+    const detail::GraphState& state = written_[0];
+    return static_cast<std::size_t>(
+        reinterpret_cast<const std::byte*>(&state.channels[report_.channels.size()]) -
+        reinterpret_cast<const std::byte*>(&state));
   }
 
   void end(std::chrono::steady_clock::time_point start) {

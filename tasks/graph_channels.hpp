@@ -60,13 +60,13 @@ class GraphChannels {
     channel.element_bytes = sizeof(T);
     if (channel.options.capacity == 0) channel.options.capacity = 1;
     Memory memory;
-    memory.bytes = sizeof(Cell<T>);
+    memory.words = sizeof(Cell<T>) / 4;
     memory.make_ring = [](const Device& device, std::uint32_t capacity) -> std::unique_ptr<AnyRing> {
       return std::make_unique<RingOf<T>>(device, capacity);
     };
     if (is_output) {
-      memory.stacks =
-          device_.memory<std::byte>(std::size_t{channel.options.capacity} * sizeof(T), {"an output of tasks"});
+      memory.stacks = device_.memory<std::byte>(std::size_t{channel.options.capacity} * sizeof(T),
+                                                {"an output of tasks"});
       memory.stack_capacity = channel.options.capacity;
     } else {
       memory.ring = memory.make_ring(device_, channel.options.capacity);
@@ -90,16 +90,15 @@ class GraphChannels {
   }
 
   /// How many elements of each channel a domain's scratchpad has place for, and where.
-  void lay_out(const GraphReport& report, std::uint32_t batch) {
+  void lay_out(const GraphReport& report, std::uint32_t batch, std::uint32_t sums) {
     std::uint32_t words = 0;
     buffer_ = 2 * batch;
-    for (const Memory& memory : memory_) words += memory.bytes / 4;
+    for (const Memory& memory : memory_) words += memory.words;
     while (buffer_ > 1 && words * buffer_ > kMostWords) buffer_ /= 2;
-    std::uint32_t at =
-        (sizeof(OwnHeader) + static_cast<std::uint32_t>(memory_.size()) * sizeof(OwnChannel)) / 4;
+    auto at = static_cast<std::uint32_t>(2 * sums + memory_.size() * sizeof(OwnChannel) / 4);
     for (std::size_t c = 0; c < memory_.size(); ++c) {
       memory_[c].buffer_at = at;
-      if (!report.channels[c].is_output) at += buffer_ * (memory_[c].bytes / 4);
+      if (!report.channels[c].is_output) at += buffer_ * memory_[c].words;
     }
     words_ = (at + 1) / 2 * 2;
   }
@@ -117,14 +116,15 @@ class GraphChannels {
       if (channel.options.when_full == WhenFull::kSpill) {
         if (memory.spill != nullptr) continue;
         // An element has a place in two rings, of powers of two.
-        const std::uint64_t n = std::min<std::uint64_t>(part / (memory.bytes + 32), 1u << 30);
+        const std::uint64_t n = std::min<std::uint64_t>(part / (memory.bytes() + 32), 1u << 30);
         if (n == 0) refuse_memory_of(channel.name, options_.memory_bytes);
         memory.spill = memory.make_ring(device_, static_cast<std::uint32_t>(n));
       } else {
-        const std::uint64_t n = std::min<std::uint64_t>(part / domains / memory.bytes, 1u << 30);
+        const std::uint64_t n = std::min<std::uint64_t>(part / domains / memory.bytes(), 1u << 30);
         if (n == 0) refuse_memory_of(channel.name, options_.memory_bytes);
         memory.stack_capacity = static_cast<std::uint32_t>(n);
-        memory.stacks = device_.memory<std::byte>(n * domains * memory.bytes, {"stacks of a task graph", false});
+        memory.stacks =
+            device_.memory<std::byte>(n * domains * memory.bytes(), {"stacks of a task graph", false});
       }
     }
     domains_ = domains;
@@ -137,7 +137,7 @@ class GraphChannels {
   }
 
   /// Into the state that a run begins with. Returns how many seeds there are.
-  std::uint64_t write(GraphState& state) const {
+  std::uint64_t write(const GraphReport& report, GraphState& state) const {
     std::uint64_t seeds = 0;
     for (std::size_t c = 0; c < memory_.size(); ++c) {
       const Memory& memory = memory_[c];
@@ -148,8 +148,9 @@ class GraphChannels {
       channel.seeds = memory.seeds.data();
       channel.seed_count = memory.seed_count;
       channel.stack_capacity = memory.stack_capacity;
-      channel.words = static_cast<std::uint32_t>(memory.bytes / 4);
+      channel.words = memory.words;
       channel.buffer_at = memory.buffer_at;
+      channel.when_full = report.channels[c].options.when_full;
       channel.next.store_relaxed(0);
       for (auto& count : channel.counts) count.store_relaxed(0);
       channel.most_waiting.store_relaxed(0);
@@ -172,7 +173,7 @@ class GraphChannels {
       to.inlined = from.counts[kInlined].load_relaxed();
       to.peak = from.most_waiting.load_relaxed();
       to.peak_inlined = from.most_stacked.load_relaxed();
-      report.peak_memory_bytes += (to.peak + to.peak_inlined) * memory_[c].bytes;
+      report.peak_memory_bytes += (to.peak + to.peak_inlined) * memory_[c].bytes();
       if (to.is_output) report.peak_memory_bytes += to.elements * to.element_bytes;
     }
     report.memory_bound = memory_bound(report);
@@ -180,7 +181,7 @@ class GraphChannels {
   std::uint64_t memory_bound(const GraphReport& report) const {
     std::uint64_t bound = users_of_memory(report) != 0 ? options_.memory_bytes : 0;
     for (std::size_t c = 0; c < memory_.size(); ++c)
-      bound += std::uint64_t{report.channels[c].options.capacity} * memory_[c].bytes;
+      bound += std::uint64_t{report.channels[c].options.capacity} * memory_[c].bytes();
     return bound;
   }
   const std::byte* elements(std::uint32_t output) const { return memory_[output].stacks.data(); }
@@ -189,7 +190,8 @@ class GraphChannels {
   static constexpr std::uint32_t kMostWords = 1536;  // of a domain's buffers: more would cost domains
 
   struct Memory {
-    std::size_t bytes = 0;  // of an element, in whole words
+    std::uint32_t words = 0;  // of an element
+    std::uint64_t bytes() const { return std::uint64_t{words} * 4; }
     std::uint32_t buffer_at = 0;
     std::unique_ptr<AnyRing> ring, spill;
     std::unique_ptr<AnyRing> (*make_ring)(const Device& device, std::uint32_t capacity) = nullptr;

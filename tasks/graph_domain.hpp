@@ -70,7 +70,8 @@ ESKER_PASS_BEGIN
 
 /// State    working -> idle -> working, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
-/// Protocol A domain runs what is on its stacks first: elements that found a channel full. Then the channel of
+/// Protocol A domain runs what is on its stacks first: elements that found a channel full. Then the channel
+/// of
 ///          the highest priority that has a full batch; when none has, that of the highest priority that has
 ///          anything (the predicate of the thesis, 4.1.1). It counts what its own buffers have, and mostly
 ///          nothing else: what domains share it looks at every few batches, and when it has nothing.
@@ -86,7 +87,7 @@ class GraphDomain {
         place_{place},
         parameters_{parameters},
         nodes_{nodes},
-        state_{*place.state},
+        state_{*Lanes::in_memory(place.state)},
         random_{parameters.seed * 1024 + place.domain} {}
 
   ESKER_HD void run() {
@@ -113,7 +114,7 @@ class GraphDomain {
   };
 
   ESKER_HD void begin() {
-    lanes_.leader([&] { place_.header().sum = 0; });
+    lanes_.for_each(Lanes::kSums, [&](std::uint32_t i) { place_.sums()[i] = 0; });
     lanes_.for_each(parameters_.channels, [&](std::uint32_t c) {
       place_.own(c) = OwnChannel{};
       place_.own(c).buffer_at = place_.channel(c).buffer_at;
@@ -148,7 +149,7 @@ class GraphDomain {
   /// The channel of the highest priority of which it is true; kNone: of none.
   template <class Function>
   ESKER_HD std::uint32_t first(const Function& function) const {
-    const std::uint32_t rank = lanes_.first_where(parameters_.nodes, [&](std::uint32_t r) {
+    const std::uint32_t rank = lanes_.find(parameters_.nodes, 0, [&](std::uint32_t r) {
       return function(place_.own(parameters_.by_priority[r]));
     });
     return rank == kNone ? kNone : parameters_.by_priority[rank];
@@ -190,13 +191,16 @@ class GraphDomain {
       const std::uint32_t n = have - kept < kBatch ? have - kept : kBatch;
       const ChannelState& channel = place_.channel(c);
       std::uint32_t given = 0;
+      bool is_full = false;  // for one: what is given are the last ones
       lanes_.together(n, [&](auto& view, std::uint32_t i, bool active) {
-        const bool got = place_.put(view, channel.ring, active, [&](std::byte* at) {
-          const std::uint32_t* const from = place_.scratch + own.buffer_at + (have - 1 - i);
+        const bool gives = active && !is_full;
+        const bool got = place_.put(view, channel.ring, gives, [&](std::byte* at) {
+          const std::uint32_t* const from = place_.buffer_of(own) + (have - 1 - i);
           for (std::uint32_t w = 0; w < channel.words; ++w)
             reinterpret_cast<std::uint32_t*>(at)[w] = from[w * place_.buffer];
         });
         given += view.position_among(got).total;
+        is_full = is_full || view.any(gives && !got);
       });
       lanes_.leader([&] {
         own.count = have - given;
@@ -225,7 +229,7 @@ class GraphDomain {
                                place_.stack_of(channel) + std::uint64_t{left + i} * channel.words * 4,
                                sizeof(T));
             } else {
-              new (to) T(load_columns<T>(place_.scratch + own.buffer_at + left + i, place_.buffer));
+              new (to) T(load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer));
             }
           }
           if (choice.shared == 0) return has;
@@ -238,8 +242,8 @@ class GraphDomain {
           owed_ += view.position_among(got).total;
           return has || got;
         },
-        [&](std::uint32_t, const T& element) {
-          GraphTask task(place_, choice.channel, node.targets);
+        [&](std::uint32_t i, const T& element) {
+          GraphTask task(place_, choice.channel, node.targets, i);
           node.function(task, element);
         });
     tidy();
@@ -306,7 +310,7 @@ class GraphDomain {
       lanes_.leader([&] {
         if (state_.hungry.load_relaxed() == 0) state_.hungry.store_relaxed(1);
       });
-      pause.once(kLongestPause);
+      pause.once();
     }
     return false;
   }
@@ -315,8 +319,9 @@ class GraphDomain {
   }
 
   ESKER_HD void add_counts() {
+    const std::uint64_t sum = lanes_.sum(Lanes::kSums, [&](std::uint32_t i) { return place_.sums()[i]; });
     lanes_.leader([&] {
-      if (place_.header().sum != 0) (void)state_.sum.fetch_add_relaxed(place_.header().sum);
+      if (sum != 0) (void)state_.sum.fetch_add_relaxed(sum);
       if (waits_ != 0) (void)state_.waits.fetch_add_relaxed(waits_);
     });
     lanes_.for_each(parameters_.channels, [&](std::uint32_t c) {
@@ -341,7 +346,6 @@ class GraphDomain {
   }
 
   static constexpr std::uint32_t kRoundsALook = 8;
-  static constexpr std::uint32_t kLongestPause = 64;
 
   const Lanes lanes_;
   const GraphPlace place_;

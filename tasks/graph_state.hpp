@@ -9,6 +9,7 @@
 #include <esker/tasks/channel.hpp>
 #include <esker/tasks/ending.hpp>
 #include <esker/tasks/graph_options.hpp>
+#include <esker/tasks/lanes.hpp>
 
 namespace esker::tasks::detail {
 
@@ -37,11 +38,6 @@ struct OwnChannel {
   std::uint32_t unused;
   std::uint64_t counts[kChannelCounts];
 };
-/// Before the channels of a domain's scratchpad.
-struct OwnHeader {
-  std::uint64_t sum;  // of what its tasks have added
-};
-
 ESKER_PASS_BEGIN
 
 /// Where elements wait that domains share: bytes to it.
@@ -71,10 +67,11 @@ struct ChannelState {
 
 /// One run, in memory that all domains reach. The host writes it before each run.
 ///
-/// Protocol `open` counts elements that domains share and that are not finished: seeds, and what was put into a
+/// Protocol `open` counts elements that domains share and that are not finished: seeds, and what was put into
+/// a
 ///          channel or its spill memory. It is counted before it can be taken. A domain that takes some owes
-///          them: it settles when it has nothing left of its own, of all that came of them. So `open` is 0 when
-///          nothing waits and nothing runs, and then for ever; whoever brings it to 0 ends the run.
+///          them: it settles when it has nothing left of its own, of all that came of them. So `open` is 0
+///          when nothing waits and nothing runs, and then for ever; whoever brings it to 0 ends the run.
 /// Ordering [open] an element is counted before its publish(), in the lane that publishes.
 struct GraphState : Ending {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> open;
@@ -91,11 +88,21 @@ struct GraphPlace {
   std::uint32_t buffer;  // elements of each channel that its scratchpad has place for
   std::uint32_t domain;  // its number
 
-  ESKER_HD OwnHeader& header() const { return *reinterpret_cast<OwnHeader*>(scratch); }
-  ESKER_HD OwnChannel& own(std::uint32_t channel) const {
-    return reinterpret_cast<OwnChannel*>(scratch + sizeof(OwnHeader) / 4)[channel];
+  // The compiler is told what is at hand, and what in memory.
+  /// What each lane's tasks have added: kSums, before the channels.
+  ESKER_HD std::uint64_t* sums() const {
+    return DomainLanes::at_hand(reinterpret_cast<std::uint64_t*>(scratch));
   }
-  ESKER_HD ChannelState& channel(std::uint32_t number) const { return state->channels[number]; }
+  ESKER_HD OwnChannel& own(std::uint32_t channel) const {
+    return DomainLanes::at_hand(reinterpret_cast<OwnChannel*>(scratch + 2 * DomainLanes::kSums))[channel];
+  }
+  /// Where a channel's buffer starts: a column a word.
+  ESKER_HD std::uint32_t* buffer_of(const OwnChannel& channel) const {
+    return DomainLanes::at_hand(scratch + channel.buffer_at);
+  }
+  ESKER_HD ChannelState& channel(std::uint32_t number) const {
+    return DomainLanes::in_memory(state)->channels[number];
+  }
   ESKER_HD std::byte* stack_of(const ChannelState& c) const {
     return c.stacks + std::uint64_t{domain} * c.stack_capacity * c.words * 4;
   }

@@ -19,9 +19,10 @@ class GraphTask {
   using Lanes = detail::DomainLanes;
 
  public:
-  /// `into` has a bit for each channel that it may spawn into.
-  ESKER_HD GraphTask(const detail::GraphPlace& place, std::uint32_t channel, std::uint32_t into)
-      : place_{place}, channel_{channel}, into_{into} {}
+  /// `into` has a bit for each channel that it may spawn into. `number` in its batch.
+  ESKER_HD GraphTask(const detail::GraphPlace& place, std::uint32_t channel, std::uint32_t into,
+                     std::uint32_t number)
+      : place_{place}, channel_{channel}, into_{into}, number_{number} {}
   GraphTask(const GraphTask&) = delete;
   GraphTask& operator=(const GraphTask&) = delete;
 
@@ -32,9 +33,9 @@ class GraphTask {
                                           const std::type_identity_t<T>& element) const {
     if (!may_spawn_into(to.number)) return;
     detail::OwnChannel& own = place_.own(to.number);
-    const std::uint32_t i = Lanes::reserve(own.count);
+    const std::uint32_t i = Lanes::reserve(own.count, 1).first;
     if (i < place_.buffer) {
-      detail::store_columns(place_.scratch + own.buffer_at + i, place_.buffer, element);
+      detail::store_columns(place_.buffer_of(own) + i, place_.buffer, element);
     } else {
       auto together = Lanes::converged();
       overflow(together, to.number, element);
@@ -66,9 +67,7 @@ class GraphTask {
   ESKER_HD bool stop_requested() const { return place_.state->has_ended(); }
   /// Adds to the run's sum (GraphReport::sum). Cheaper than an atomic in memory: a domain keeps its part at
   /// hand.
-  ESKER_ALWAYS_INLINE ESKER_HD void add(std::uint64_t value) const {
-    Lanes::add(place_.header().sum, value);
-  }
+  ESKER_HD void add(std::uint64_t value) const { place_.sums()[Lanes::sum_of(number_)] += value; }
 
  private:
   ESKER_HD bool may_spawn_into(std::uint32_t channel) const {
@@ -119,7 +118,7 @@ class GraphTask {
   }
 
   const detail::GraphPlace place_;
-  const std::uint32_t channel_, into_;
+  const std::uint32_t channel_, into_, number_;
 };
 
 ESKER_PASS_END

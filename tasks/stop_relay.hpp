@@ -11,7 +11,8 @@
 
 namespace esker::tasks::detail {
 
-/// Contract One thread. A request travels by a copy: domains may fill the GPU, and a kernel would find no place
+/// Contract One thread. A request travels by a copy: domains may fill the GPU, and a kernel would find no
+/// place
 ///          beside them.
 class StopRelay {
  public:
