@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
 
 #include <esker/device/platform.hpp>
 #include <esker/tasks/graph_state.hpp>
@@ -229,7 +228,8 @@ class GraphDomain {
                                place_.stack_of(channel) + std::uint64_t{left + i} * channel.words * 4,
                                sizeof(T));
             } else {
-              new (to) T(load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer));
+              const T element = load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer);
+              __builtin_memcpy(static_cast<void*>(to), &element, sizeof element);
             }
           }
           if (choice.shared == 0) return has;

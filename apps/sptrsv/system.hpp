@@ -1,0 +1,43 @@
+// Sparse lower triangular systems on the host: read or generated, solved row by row, checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sptrsv {
+
+/// L x = right. Row i of L has entries [starts[i], starts[i + 1]) left of the diagonal, by their columns.
+struct System {
+  std::vector<std::uint32_t> starts{0}, columns;
+  std::vector<double> values, diagonal, right;
+
+  std::uint32_t rows() const { return static_cast<std::uint32_t>(diagonal.size()); }
+  std::uint32_t entries() const { return static_cast<std::uint32_t>(columns.size()); }
+};
+
+/// The lower triangle of a Matrix Market file. Where `is_dominant`, or where a row has nothing or 0 on the
+/// diagonal, diagonals are 1 more than the magnitudes of their row. The right side is random.
+///
+/// Errors. esker::Error{kConfiguration} with the file, the line and the reason.
+System read_system(const std::string& path, bool is_dominant, std::uint64_t seed);
+
+/// `kind` is grid2 or grid3, rows of a square or cube whose neighbours come before them; random, up to 4 of the
+/// hundredth of all rows before a row; chain, the row before it. About so many rows.
+System make_system(const std::string& kind, std::uint64_t rows, std::uint64_t seed);
+
+/// Of each row 1, or 1 more than the most of the rows that it needs; the largest.
+std::uint32_t levels_of(const System& system);
+
+/// Forward substitution. Each row subtracts by fma() in the order of its columns, and divides.
+std::vector<double> solve_serially(const System& system);
+
+/// The largest |L x - right| of a row, over the sum of the magnitudes of what it adds: backward error, which
+/// for a row of n entries is at most about n times 2^-53 where the row was computed right.
+double backward_error(const System& system, const std::vector<double>& x);
+
+/// For programs that solve the same system, little-endian: rows and entries (4 bytes each), rows + 1 starts and
+/// the columns (4 each), values, diagonal, right and x (8 each).
+void write_system(const System& system, const std::vector<double>& x, const std::string& path);
+
+}  // namespace sptrsv
