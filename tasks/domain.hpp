@@ -38,16 +38,25 @@ class Domain {
         hot_{hot},
         levels_{lanes, run, hot},
         number_{number},
+        is_watched_{run.watch.is_on()},
         random_{run.seed * 1024 + number} {}
 
   ESKER_HD void run() {
+    const std::uint64_t began = Lane::clock_ns();
     lanes_.leader([&] { S::sum_of(hot_) = 0; });
     for (std::uint32_t bundle = wait_for_bundle(); bundle != kNone; bundle = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
+      const std::uint64_t opened = Lane::clock_ns(), tasks_before = counts_.tasks;
       open(bundle);
       while (work() == End::kDone && take_over(finish())) {
       }
+      if (is_watched_) {
+        lanes_.leader([&] {
+          run_.watch.add_span({opened, Lane::clock_ns(), counts_.tasks - tasks_before, number_});
+        });
+      }
     }
+    counts_.domain_ns = Lane::clock_ns() - began;
     add_counts();
   }
 
@@ -57,12 +66,15 @@ class Domain {
   // --- Idle.
 
   ESKER_HD std::uint32_t wait_for_bundle() {
+    const std::uint64_t began = Lane::clock_ns();
     bool has_asked = false;
     typename Lanes::Pause pause;
     while (true) {
       const std::uint32_t bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
-      if (bundle != kNone) return bundle;
-      if (has_ended()) return kNone;
+      if (bundle != kNone || has_ended()) {
+        counts_.idle_ns += Lane::clock_ns() - began;
+        return bundle;
+      }
       if (!has_asked) {
         ++counts_.asked;
         lanes_.leader([&] { run_.exchange.ask(number_); });
@@ -141,6 +153,7 @@ class Domain {
     ++counts_.batches;
     counts_.tasks += n;
     if (n == kBatch) ++counts_.full_batches;
+    if (is_watched_) lanes_.leader([&] { run_.watch.add_batch(type, top(), n, n == kBatch); });
     const Place<S> place{hot_, &run_, results(), top(), children};
     Set::visit(type, [&](auto named) {
       using T = typename decltype(named)::type;
@@ -268,6 +281,7 @@ class Domain {
         (void)Join::left(record).fetch_add_relaxed(1);
       }
       header[Layout::kCount + type] = left_over;
+      if (is_watched_) run_.watch.add_given(type, n);
       run_.exchange.put(taker, bundle);
     });
     ++counts_.given;
@@ -389,6 +403,7 @@ class Domain {
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
   const std::uint32_t number_;
+  const bool is_watched_;
   std::uint32_t bundle_ = kNone;  // that the stack was made of
   std::uint32_t spare_bundle_ = kNone, spare_join_ = kNone;
   std::uint32_t rounds_ = 0;

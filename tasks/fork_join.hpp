@@ -112,6 +112,11 @@ class ForkJoin {
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
         seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})},
         stop_{device.pinned<std::uint32_t>(1, {"a stop request"})} {
+    if (options.watch) {
+      watch_ = device.memory<detail::Watch::Memory>(1, {"what a run keeps of itself"});
+      watch_seen_ = device.pinned<detail::Watch::Memory>(1, {"what a run keeps of itself"});
+      memory_.watch = watch_.data();
+    }
     if (is_on_host()) {
       prepare_threads();
     } else {
@@ -125,6 +130,7 @@ class ForkJoin {
     write_first_bundle(root);
     device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
     device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
+    if (options_.watch) device_.fill(watch_.data(), 0, watch_.size_bytes(), stream_);
     device_.launch(
         LaunchShape{1, 1},
         detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
@@ -137,6 +143,7 @@ class ForkJoin {
     }
     device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
     device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
+    if (options_.watch) device_.copy_async(watch_seen_.data(), watch_.data(), watch_.size_bytes(), stream_);
     stream_.synchronize();
     report(std::chrono::steady_clock::now() - start);
     const detail::RunState& run = seen_[0];
@@ -148,6 +155,8 @@ class ForkJoin {
 
   /// Of the last run.
   const Report& report() const { return report_; }
+  /// Of the last run; empty without Options::watch.
+  Watched watched() const { return options_.watch ? detail::watched_in(watch_seen_[0]) : Watched{}; }
 
  private:
   using Set = detail::SetFrom<Root>;
@@ -270,6 +279,8 @@ class ForkJoin {
     report_.suspended = counts.suspended;
     report_.spilled = counts.spilled;
     report_.waits = counts.asked;
+    report_.idle = std::chrono::nanoseconds{counts.idle_ns};
+    report_.present = std::chrono::nanoseconds{counts.domain_ns};
     report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
                                 std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes() +
                                 std::uint64_t{run.joins.peak()} * join_bytes_;
@@ -290,6 +301,8 @@ class ForkJoin {
   PinnedArray<std::uint32_t> first_bundle_, stop_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   DeviceArray<std::uint64_t> requests_;
+  DeviceArray<detail::Watch::Memory> watch_;
+  PinnedArray<detail::Watch::Memory> watch_seen_;
   detail::RunMemory memory_{};
 };
 

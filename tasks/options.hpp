@@ -27,6 +27,7 @@ struct Options {
                                << 20;  // of the device, for waiting tasks, beside scratchpad
   std::uint32_t domains = 0;           // at most; 0: as many as the device holds
   StopToken stop;
+  bool watch = false;  // keep spans of domains, and counts of channels and levels: ForkJoin::watched()
 };
 
 /// Of one run; sums over domains.
@@ -42,6 +43,8 @@ struct Report {
   std::uint64_t suspended = 0;          // stacks that were left until given tasks were back
   std::uint64_t spilled = 0;            // levels that went from scratchpad to memory
   std::uint64_t waits = 0;              // times that a domain had nothing
+  std::chrono::nanoseconds idle{};      // time without work, and
+  std::chrono::nanoseconds present{};   // time from a domain's start to its end: sums over domains
   std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
 };
 

@@ -18,6 +18,7 @@ struct RunMemory {
   std::uint64_t* requests;
   std::uint32_t* mailboxes;
   std::uint32_t pages, bundles, joins, requests_size;
+  Watch::Memory* watch;  // null: off
 };
 
 /// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
@@ -38,6 +39,7 @@ struct Prepare {
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;
     run->seed = seed;
+    run->watch.reset(memory.watch);
     run->stop_word.store_relaxed(0);
     run->stop = stop != nullptr ? stop : &run->stop_word;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));

@@ -6,6 +6,7 @@
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/level.hpp>
+#include <esker/tasks/watch.hpp>
 
 namespace esker::tasks::detail {
 
@@ -127,6 +128,7 @@ enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfM
 /// Sums over domains.
 struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
+  std::uint64_t idle_ns, domain_ns;  // without work; from a domain's start to its end
 };
 
 /// One run, in memory that all domains reach.
@@ -139,6 +141,8 @@ struct RunState {
   std::uint32_t* join_words;
   std::uint64_t seed;                       // of tests' decisions at random
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
+
+  Watch watch;
 
   SystemAtomic<std::uint32_t> stop_word;  // on a GPU what `stop` points to: the host writes it by a copy
   alignas(kLineBytes)

@@ -1,7 +1,8 @@
-// The problems that both sides solve: fib and queens without a cut-off, a task a call.
+// The problems that all sides solve: fib and queens without a cut-off, a task a call.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <esker/tasks.hpp>
 
@@ -13,6 +14,17 @@ struct Fib {
   ESKER_HD void operator()(auto& task) const {
     if (n < 2) return task.give(n);
     task.spawn(Fib{n - 1}, Fib{n - 2}).then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+
+/// The same calls, none of which waits: leaves are counted.
+struct FibLeaves {
+  using Result = void;
+  static constexpr int kMaxSpawns = 2;
+  int n;
+  ESKER_HD void operator()(auto& task) const {
+    if (n < 2) return task.add(static_cast<std::uint64_t>(n));
+    task.spawn(FibLeaves{n - 1}, FibLeaves{n - 2});
   }
 };
 
@@ -37,12 +49,28 @@ struct Queens {
   }
 };
 
-/// The rival's; in a source of their own, since its headers are.
-namespace tbb_side {
-/// Uses so many threads from now on.
-void use_threads(unsigned threads);
-long fib(int n);
-std::uint64_t queens(std::uint32_t n);
-}  // namespace tbb_side
+enum class Kind { kFib, kFibLeaves, kQueens };
+
+/// One of them, of some size, and what is known of it.
+struct Problem {
+  Kind kind;
+  std::uint32_t n;
+
+  /// The first task.
+  Fib fib() const { return {static_cast<int>(n)}; }
+  FibLeaves fib_leaves() const { return {static_cast<int>(n)}; }
+  Queens queens() const {
+    const std::uint32_t all = (std::uint32_t{1} << n) - 1;
+    return {0, 0, 0, all, all};
+  }
+};
+
+/// Most that Problem::n may be.
+inline constexpr std::uint32_t kMostFib = 60, kMostQueens = 18;
+
+/// The result, by code that shares nothing with the tasks: a recurrence, and published counts (OEIS A000170).
+std::uint64_t expected(const Problem& problem);
+/// "fib(40)".
+std::string name_of(const Problem& problem);
 
 }  // namespace esker::bench

@@ -5,7 +5,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_group.h>
 
-#include "problems.hpp"
+#include "sides.hpp"
 
 namespace esker::bench::tbb_side {
 

@@ -1,0 +1,137 @@
+// A rival: one queue in device memory for all waves.
+#include <bit>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <esker/device/group.hpp>
+
+#include "collected.hpp"
+#include "sides.hpp"
+
+namespace esker::bench {
+namespace {
+
+constexpr std::uint32_t kGroupLanes = 256;
+
+/// A place of the queue, written once a run.
+template <class Task>
+struct Place {
+  DeviceAtomic<std::uint32_t> is_written;
+  Task task;
+};
+struct Counters {
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> drawn;
+  alignas(kLineBytes) DeviceAtomic<std::uint64_t> added;
+  alignas(kLineBytes) Tally tally;
+};
+
+/// Who draws ticket t runs the t-th task that is added.
+template <class Task>
+struct FromOneQueue {
+  Place<Task>* places;
+  Counters* counters;
+  std::uint64_t tasks;  // of the whole run
+
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if !defined(ESKER_ON_CPU)
+    const auto wave = lane.wave();
+    const std::uint32_t me = wave.index();
+    std::uint64_t ticket = 0, sum = 0;
+    std::uint32_t done = 0;
+    bool has_ticket = false;
+    while (true) {
+      const Position mine = wave.position_among(!has_ticket);
+      if (mine.total != 0) {
+        std::uint64_t drawn = 0;
+        if (me == 0) drawn = counters->drawn.fetch_add_relaxed(mine.total);
+        drawn = wave.broadcast(drawn, 0);
+        if (!has_ticket) ticket = drawn + mine.index;
+        has_ticket = true;
+      }
+      Collected<Task> told;
+      const bool is_there = ticket < tasks && places[ticket].is_written.load_acquire() != 0;  // [task]
+      if (is_there) {
+        const Task task = places[ticket].task;
+        task(told);
+        sum += told.sum;
+        ++done;
+        has_ticket = false;
+      }
+      const Position one = wave.position_among(told.children > 0);
+      const Position two = wave.position_among(told.children > 1);
+      if (one.total != 0) {
+        std::uint64_t added = 0;
+        if (me == 0) added = counters->added.fetch_add_relaxed(one.total + two.total);
+        added = wave.broadcast(added, 0);
+        if (told.children > 0) put(added + one.index, told.first);
+        if (told.children > 1) put(added + one.total + two.index, told.second);
+        continue;
+      }
+      if (wave.any(is_there)) continue;
+      // Nothing for this wave now.
+      const std::uint32_t all = wave.reduce(done, Sum{});
+      done = 0;
+      std::uint32_t is_over = 0;
+      if (me == 0) {
+        if (all != 0) (void)counters->tally.done.fetch_add_relaxed(all);
+        is_over = counters->tally.done.load_relaxed() >= tasks ? 1 : 0;
+      }
+      if (wave.broadcast(is_over, 0) != 0) break;
+      GroupLane::yield();
+    }
+    (void)counters->tally.sum.fetch_add_relaxed(sum);
+#endif
+  }
+  /// More tasks than were announced are lost, and the sum is another one.
+  ESKER_HD void put(std::uint64_t at, const Task& task) const {
+    if (at >= tasks) return;
+    places[at].task = task;
+    places[at].is_written.store_release(1);  // [task]
+  }
+};
+
+template <class Task>
+Run queue_of(const Device& device, const Task& first, std::uint64_t tasks) {
+  struct State {
+    DeviceArray<Place<Task>> places;
+    DeviceArray<Counters> counters;
+    PinnedArray<Place<Task>> root;
+    PinnedArray<Counters> seen;
+    Stream stream;
+    std::uint64_t groups = 0;
+  };
+  auto state = std::make_shared<State>(State{device.memory<Place<Task>>(tasks, {"a queue of tasks"}),
+                                             device.memory<Counters>(1), device.pinned<Place<Task>>(1),
+                                             device.pinned<Counters>(1), device.stream()});
+  state->root[0].task = first;
+  state->root[0].is_written.store_relaxed(1);
+  const FromOneQueue<Task> kernel{state->places.data(), state->counters.data(), tasks};
+  state->groups = device.resident_groups(kernel, kGroupLanes);
+  return [device, state, kernel] {
+    device.fill(state->places.data(), 0, state->places.size_bytes(), state->stream);
+    device.fill(state->counters.data(), 0, sizeof(Counters), state->stream);
+    // The root is the first that was added.
+    state->seen[0].added.store_relaxed(1);
+    device.copy_async(&state->counters.data()->added, &state->seen[0].added, 8, state->stream);
+    device.copy_async(state->places.data(), state->root.data(), sizeof(Place<Task>), state->stream);
+    device.launch(LaunchShape{state->groups * kGroupLanes, kGroupLanes}, kernel, state->stream);
+    state->stream.synchronize();
+    device.copy(state->seen.data(), state->counters.data(), sizeof(Counters));
+    return state->seen[0].tally.sum.load_relaxed();
+  };
+}
+
+}  // namespace
+
+Run one_queue(const Device& device, const Problem& problem, std::uint64_t tasks) {
+  if (device.backend() == Backend::kCpu) throw std::invalid_argument("one_queue() is for GPUs");
+  if (device.properties().wave_lanes != 32)
+    throw std::invalid_argument("one_queue() wants waves of 32 lanes");
+  if (tasks > std::uint64_t{1} << 26)
+    throw std::invalid_argument("one_queue() has a place for each task: " + std::to_string(tasks) +
+                                " are too many");
+  return with_tasks_of(problem, [&](const auto& first) { return queue_of(device, first, tasks); });
+}
+
+}  // namespace esker::bench
