@@ -155,8 +155,6 @@ class ForkJoin {
 
   /// Of the last run.
   const Report& report() const { return report_; }
-  /// Of the last run; empty without Options::watch.
-  Watched watched() const { return options_.watch ? detail::watched_in(watch_seen_[0]) : Watched{}; }
 
  private:
   using Set = detail::SetFrom<Root>;
@@ -279,6 +277,7 @@ class ForkJoin {
     report_.suspended = counts.suspended;
     report_.spilled = counts.spilled;
     report_.waits = counts.asked;
+    if (options_.watch) report_.watched = detail::watched_in(watch_seen_[0]);
     report_.idle = std::chrono::nanoseconds{counts.idle_ns};
     report_.present = std::chrono::nanoseconds{counts.domain_ns};
     report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <esker/device/atomic.hpp>
+#include <esker/tasks/watch.hpp>
 
 namespace esker::tasks {
 
@@ -27,7 +28,7 @@ struct Options {
                                << 20;  // of the device, for waiting tasks, beside scratchpad
   std::uint32_t domains = 0;           // at most; 0: as many as the device holds
   StopToken stop;
-  bool watch = false;  // keep spans of domains, and counts of channels and levels: ForkJoin::watched()
+  bool watch = false;  // keep spans of domains, and counts of channels and levels: Report::watched
 };
 
 /// Of one run; sums over domains.
@@ -46,6 +47,7 @@ struct Report {
   std::chrono::nanoseconds idle{};      // time without work, and
   std::chrono::nanoseconds present{};   // time from a domain's start to its end: sums over domains
   std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
+  Watched watched;                      // empty without Options::watch
 };
 
 }  // namespace esker::tasks

@@ -2,14 +2,9 @@
 #include <esker/tasks/watch.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
-
-#include <esker/device/error.hpp>
 
 namespace esker::tasks {
 
@@ -41,27 +36,21 @@ Watched watched_in(const Watch::Memory& memory) {
 
 }  // namespace detail
 
-void write_trace(const std::string& file, const Watched& watched) {
+std::string trace_json(const Watched& watched) {
   std::uint64_t first = ~std::uint64_t{0};
   for (const Span& span : watched.spans) first = std::min(first, span.began_ns);
-  std::ofstream out(file);
-  fmt::print(out, "{{\"otherData\":{{\"spans_dropped\":{}}},\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n",
-             watched.spans_dropped);
-  fmt::print(
-      out,
-      "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":{{\"name\":\"domains\"}}}}");
+  std::string text = fmt::format(
+      "{{\"otherData\":{{\"spans_dropped\":{}}},\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+      "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":{{\"name\":\"domains\"}}}}",
+      watched.spans_dropped);
   for (const Span& span : watched.spans) {
-    fmt::print(out,
-               ",\n{{\"ph\":\"X\",\"name\":\"work\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
-               "\"args\":{{\"tasks\":{}}}}}",
-               span.domain + 1, static_cast<double>(span.began_ns - first) / 1e3,
-               static_cast<double>(span.ended_ns - span.began_ns) / 1e3, span.tasks);
+    fmt::format_to(std::back_inserter(text),
+                   ",\n{{\"ph\":\"X\",\"name\":\"work\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
+                   "\"args\":{{\"tasks\":{}}}}}",
+                   span.domain + 1, static_cast<double>(span.began_ns - first) / 1e3,
+                   static_cast<double>(span.ended_ns - span.began_ns) / 1e3, span.tasks);
   }
-  fmt::print(out, "\n]}}\n");
-  out.close();
-  if (!out)
-    throw Error(Error::Kind::kConfiguration,
-                fmt::format("the trace '{}' cannot be written: {}", file, std::strerror(errno)));
+  return text + "\n]}\n";
 }
 
 }  // namespace esker::tasks

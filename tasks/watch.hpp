@@ -12,8 +12,6 @@
 
 namespace esker::tasks {
 
-struct Report;
-
 /// A time in which a domain had work: from a bundle of tasks to its stack's end. Nanoseconds of the device's
 /// clock; what it waited for is between spans.
 struct Span {
@@ -30,7 +28,7 @@ struct LevelCounts {
   std::uint64_t tasks, batches, full_batches;
 };
 
-/// Of one run, with Options::watch.
+/// Of one run with Options::watch.
 struct Watched {
   std::vector<Span> spans;           // by the time of their end
   std::uint64_t spans_dropped = 0;   // beyond kMostSpans
@@ -38,9 +36,8 @@ struct Watched {
   std::vector<std::uint64_t> given;  // of each channel that has some: tasks that went to another domain
 };
 
-/// Spans for a viewer (https://ui.perfetto.dev, chrome://tracing), a track a domain, as JSON.
-/// Errors. Error{kConfiguration}: the file cannot be written.
-ESKER_API void write_trace(const std::string& file, const Watched& watched);
+/// Spans for a viewer (https://ui.perfetto.dev, chrome://tracing), a track a domain: a file's text.
+ESKER_API std::string trace_json(const Watched& watched);
 
 namespace detail {
 

@@ -19,13 +19,15 @@ void Options::add_to(esker::CommandLine& line) {
       .add("verify", &verify, "check the result")
       .add("json", &json, "write one JSON object to this file; - is standard output")
       .add("memory-bytes", &memory_bytes, "memory of the device for tasks that wait")
-      .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are");
+      .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are")
+      .add("levels", &levels, "count batches by channel and level, which takes time; --trace does too");
 }
 
 esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   const esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  if (!config.trace.empty()) trace = std::make_shared<harness::OutputFile>(config.trace);
   switch (config.device) {
     case esker::DeviceKind::kCpu:
       return esker::Device::open("cpu");
@@ -43,8 +45,37 @@ esker::tasks::Options Options::task_options() const {
   esker::tasks::Options options;
   options.memory_bytes = memory_bytes;
   options.domains = static_cast<std::uint32_t>(domains);
+  options.watch = levels || trace != nullptr;
   return options;
 }
+
+namespace {
+
+/// Sums over domains, and what a run that was watched has kept.
+nlohmann::json facts_of(const esker::tasks::Report& report) {
+  nlohmann::json facts = {{"tasks", report.tasks},
+                          {"batches", report.batches},
+                          {"full_batches", report.full_batches},
+                          {"resumed_batches", report.resumed},
+                          {"given", report.given},
+                          {"suspended", report.suspended},
+                          {"spilled_levels", report.spilled},
+                          {"waits", report.waits},
+                          {"idle_seconds", std::chrono::duration<double>(report.idle).count()},
+                          {"domain_seconds", std::chrono::duration<double>(report.present).count()},
+                          {"peak_memory_bytes", report.peak_memory_bytes}};
+  for (const esker::tasks::LevelCounts& counts : report.watched.levels) {
+    facts["levels"].push_back({{"channel", counts.channel},
+                               {"first_level", counts.first_level},
+                               {"tasks", counts.tasks},
+                               {"batches", counts.batches},
+                               {"full_batches", counts.full_batches}});
+  }
+  if (!report.watched.given.empty()) facts["given_tasks_of_channels"] = report.watched.given;
+  return facts;
+}
+
+}  // namespace
 
 Measured measure(const Options& options, const std::function<bool()>& run,
                  const std::function<const esker::tasks::Report&()>& report) {
@@ -87,19 +118,15 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"domains", report.domains},
                         {"repeats", options.repeats},
                         {"seed", options.seed}};
-    object["tasks"] = {{"tasks", report.tasks},
-                       {"batches", report.batches},
-                       {"full_batches", report.full_batches},
-                       {"resumed_batches", report.resumed},
-                       {"given", report.given},
-                       {"suspended", report.suspended},
-                       {"spilled_levels", report.spilled},
-                       {"waits", report.waits},
-                       {"peak_memory_bytes", report.peak_memory_bytes}};
+    object["tasks"] = facts_of(report);
     object.update(more);
     harness::OutputFile file(options.json);
     file.write(object.dump(2) + "\n");
     file.close();
+  }
+  if (options.trace != nullptr) {
+    options.trace->write(esker::tasks::trace_json(report.watched));
+    options.trace->close();
   }
   harness::flush_standard_output();
   return right ? 0 : 1;

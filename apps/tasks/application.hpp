@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <esker/tasks.hpp>
 
 #include "../harness/json.hpp"
+#include "../harness/output.hpp"
 
 namespace task_apps {
 
@@ -23,6 +25,8 @@ struct Options {
   std::string json;
   std::uint64_t memory_bytes = std::uint64_t{64} << 20;
   std::uint64_t domains = 0;
+  bool levels = false;
+  std::shared_ptr<harness::OutputFile> trace;  // null: off
 
   void add_to(esker::CommandLine& line);
   /// The device that --device names: opened.

@@ -18,7 +18,7 @@ struct Sizes {
   std::uint64_t queue_fib = 27, queue_queens = 11;      // one queue in device memory
   std::uint64_t launch_fib = 17;                        // dynamic parallelism
   std::uint64_t channel_fib = 24, channel_queens = 10;  // Figures 4-15 and 4-16
-  std::uint64_t speedup_fib = 0, speedup_queens = 0;    // Figure 4-13
+  std::uint64_t speedup_fib = 0, speedup_queens = 0;    // Figure 4-13, and memory
   std::uint64_t stops = 100;                            // runs that are ended, of each kind
 };
 

@@ -28,10 +28,12 @@ struct Found {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;
 };
 
-/// fib(n) as its leaves. Subtree s: from the root `depth` steps, to the smaller child where a bit of s is 1.
+/// fib(n) as its leaves. Its calls down to some size are subtrees, which are all alike but for two sizes:
+/// `first` of fib(size), `second` of fib(size - 1).
 struct FlatFib {
   Found* found;
-  std::uint32_t n, depth;
+  std::uint32_t size;
+  std::uint64_t first, second;
   ESKER_HD void operator()(GroupLane& lane) const {
     std::uint64_t sum = 0;
     std::uint64_t waiting = 0;  // bit m: fib(m) is on the stack. Each m at most once: a path goes down.
@@ -40,13 +42,8 @@ struct FlatFib {
     while (true) {
       if (!has_call) {
         const std::uint64_t subtree = draw(lane, found->next);
-        if (subtree >> depth != 0) break;
-        m = n;
-        std::uint64_t steps = subtree;
-        std::uint32_t left = depth;
-        for (; left != 0 && m >= 2; --left, steps >>= 1) m -= 1 + static_cast<std::uint32_t>(steps & 1);
-        // A path that ends early is the subtree whose other bits are 0.
-        if (left != 0 && steps != 0) continue;
+        if (subtree >= first + second) break;
+        m = subtree < first ? size : size - 1;
         has_call = true;
       }
       // A call a round.
@@ -166,9 +163,12 @@ Run run_of(const Device& device, Kernel kernel, std::uint32_t scratch_bytes,
 Run flat(const Device& device, const Problem& problem) {
   if (device.backend() == Backend::kCpu) throw std::invalid_argument("flat() is for GPUs");
   if (problem.kind != Kind::kQueens) {
-    // Subtrees of some thousand calls: many more than lanes, and none that the others wait for.
-    const std::uint32_t depth = problem.n > 27 ? problem.n - 18 : problem.n / 3;
-    return run_of(device, FlatFib{nullptr, problem.n, depth}, 0, nullptr);
+    // Of some hundred calls: many more than lanes, and none that the others wait for.
+    const std::uint32_t size = problem.n > 20 ? 12 : problem.n / 2 + 1;
+    const std::uint32_t steps = problem.n - size;
+    return run_of(device,
+                  FlatFib{nullptr, size, expected({Kind::kFib, steps + 1}), expected({Kind::kFib, steps})}, 0,
+                  nullptr);
   }
   const std::uint32_t placed = problem.n < 3 ? 0 : problem.n < 12 ? problem.n / 3 : 6;
   std::vector<Queens> found;

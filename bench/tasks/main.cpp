@@ -86,7 +86,8 @@ int main(int argc, char** argv) try {
       .add("launch-fib", &sizes.launch_fib, "which by dynamic parallelism")
       .add("channel-fib", &sizes.channel_fib, "which in Figures 4-15 and 4-16")
       .add("channel-queens", &sizes.channel_queens, "how many there")
-      .add("speedup-fib", &sizes.speedup_fib, "which in Figure 4-13; 0: 38 on a GPU, 32 on a CPU")
+      .add("speedup-fib", &sizes.speedup_fib,
+           "which in Figure 4-13 and with little memory; 0: 38 on a GPU, 32 on a CPU")
       .add("speedup-queens", &sizes.speedup_queens, "how many there; 0: 15 on a GPU, 12 on a CPU")
       .add("stops", &sizes.stops, "runs that are ended early, of each kind")
       .add("threads", &threads, "of each side, on a CPU")

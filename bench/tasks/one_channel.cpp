@@ -26,7 +26,9 @@ struct FromOneChannel {
     Task own[kOwn];
     std::uint32_t kept = 0;
     std::uint64_t sum = 0, done = 0, inlined = 0;
+    auto wave = lane.wave();
     while (true) {
+      wave.sync();  // or its lanes go ways of their own
       Task task{};
       bool has_task = true;
       if (kept > 0) {
@@ -46,8 +48,8 @@ struct FromOneChannel {
         ++done;
         if (told.children > 0) put(told.first, own, kept, inlined);
         if (told.children > 1) put(told.second, own, kept, inlined);
-        continue;
       }
+      if (wave.position_among(has_task).total != 0) continue;
       if (done != 0) (void)tally->done.fetch_add_relaxed(done);
       done = 0;
       if (tally->done.load_relaxed() >= tasks || tally->overflowed.load_relaxed() != 0) break;

@@ -16,9 +16,40 @@ constexpr std::uint32_t kGroupLanes = 256;
 
 /// A place of the queue, written once a run.
 template <class Task>
-struct Place {
-  DeviceAtomic<std::uint32_t> is_written;
-  Task task;
+class Place {
+ public:
+  ESKER_HD void put(const Task& task) {
+    task_ = task;
+    is_written_.store_release(1);  // [task]
+  }
+  ESKER_HD bool try_get(Task& task) const {
+    if (is_written_.load_acquire() == 0) return false;  // [task]
+    task = task_;
+    return true;
+  }
+
+ private:
+  DeviceAtomic<std::uint32_t> is_written_;
+  Task task_;
+};
+/// Of a task of one word: both in one, and nothing to order.
+template <class Task>
+requires(sizeof(Task) == 4) class Place<Task> {
+ public:
+  ESKER_HD void put(const Task& task) {
+    std::uint32_t bits;
+    __builtin_memcpy(&bits, &task, 4);
+    word_.store_relaxed(std::uint64_t{1} << 32 | bits);
+  }
+  ESKER_HD bool try_get(Task& task) const {
+    const std::uint64_t word = word_.load_relaxed();
+    const auto bits = static_cast<std::uint32_t>(word);
+    __builtin_memcpy(&task, &bits, 4);
+    return word >> 32 != 0;
+  }
+
+ private:
+  DeviceAtomic<std::uint64_t> word_;
 };
 struct Counters {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> drawn;
@@ -50,9 +81,9 @@ struct FromOneQueue {
         has_ticket = true;
       }
       Collected<Task> told;
-      const bool is_there = ticket < tasks && places[ticket].is_written.load_acquire() != 0;  // [task]
+      Task task{};
+      const bool is_there = ticket < tasks && places[ticket].try_get(task);
       if (is_there) {
-        const Task task = places[ticket].task;
         task(told);
         sum += told.sum;
         ++done;
@@ -85,9 +116,7 @@ struct FromOneQueue {
   }
   /// More tasks than were announced are lost, and the sum is another one.
   ESKER_HD void put(std::uint64_t at, const Task& task) const {
-    if (at >= tasks) return;
-    places[at].task = task;
-    places[at].is_written.store_release(1);  // [task]
+    if (at < tasks) places[at].put(task);
   }
 };
 
@@ -104,8 +133,7 @@ Run queue_of(const Device& device, const Task& first, std::uint64_t tasks) {
   auto state = std::make_shared<State>(State{device.memory<Place<Task>>(tasks, {"a queue of tasks"}),
                                              device.memory<Counters>(1), device.pinned<Place<Task>>(1),
                                              device.pinned<Counters>(1), device.stream()});
-  state->root[0].task = first;
-  state->root[0].is_written.store_relaxed(1);
+  state->root[0].put(first);
   const FromOneQueue<Task> kernel{state->places.data(), state->counters.data(), tasks};
   state->groups = device.resident_groups(kernel, kGroupLanes);
   return [device, state, kernel] {

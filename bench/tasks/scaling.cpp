@@ -97,10 +97,12 @@ nlohmann::json with_memory(const Bench& bench, const Problem& problem, std::uint
 
 }  // namespace
 
+// Problems of Figure 4-13's size: with the least memory batches have one task.
 nlohmann::json take_memory(const Bench& bench) {
   nlohmann::json cases = nlohmann::json::array();
-  for (const Problem& problem : {Problem{Kind::kFib, static_cast<std::uint32_t>(bench.sizes.fib)},
-                                 Problem{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.queens)}}) {
+  for (const Problem& problem :
+       {Problem{Kind::kFib, static_cast<std::uint32_t>(bench.sizes.speedup_fib)},
+        Problem{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.speedup_queens)}}) {
     nlohmann::json sizes = nlohmann::json::array();
     for (std::uint64_t bytes = std::uint64_t{16} << 10; bytes <= std::uint64_t{256} << 20; bytes *= 4)
       sizes.push_back(with_memory(bench, problem, bytes));

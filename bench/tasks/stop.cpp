@@ -18,10 +18,11 @@ using Reason = tasks::TaskError::Reason;
 /// fib, until the host says that it fails.
 struct FailingFib {
   static constexpr int kMaxSpawns = 2;
-  const SystemAtomic<std::uint32_t>* fails;  // in pinned memory: some tasks look
+  static constexpr int kLooks = 16;
+  const SystemAtomic<std::uint32_t>* fails;  // in pinned memory: tasks of that size look
   int n;
   ESKER_HD void operator()(auto& task) const {
-    if (n == 12 && fails->load_relaxed() != 0) return task.fail(7, 12, 0);
+    if (n == kLooks && fails->load_relaxed() != 0) return task.fail(7, kLooks, 0);
     if (n < 2) return task.give(n);
     task.spawn(FailingFib{fails, n - 1}, FailingFib{fails, n - 2}).then([](auto& then, long a, long b) {
       then.give(a + b);

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Draws what esker-bench-tasks has measured: a picture a figure.
+
+usage: plot_tasks.py OUT_FOLDER REPORT.json...     reports of one device; each may have some of the figures
+exit status: 0; 1 = a report cannot be read or matplotlib is missing; 2 = usage
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from study.plots import MARKERS, NoMatplotlib, load_matplotlib, new_figure
+
+Case = dict[str, Any]
+
+
+def bars(axes: Any, case: Case) -> None:
+    """Tasks a second of each side."""
+    sides = case["sides"]
+    rates = [side["tasks_per_s"] for side in sides]
+    low = [rate - case["tasks"] / side["highest"] for rate, side in zip(rates, sides)]
+    high = [case["tasks"] / side["lowest"] - rate for rate, side in zip(rates, sides)]
+    axes.barh([side["name"] for side in sides], rates, xerr=[low, high], color="#56b4e9")
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("tasks a second")
+
+
+def speedups(axes: Any, cases: list[Case]) -> None:
+    for marker, case in zip(MARKERS, cases):
+        axes.plot([s["processors"] for s in case["sides"]], [s["speedup"] for s in case["sides"]],
+                  marker=marker, label=case["problem"])
+    most = max(side["processors"] for case in cases for side in case["sides"])
+    axes.plot([1, most], [1, most], color="#999999", linestyle="--", label="linear")
+    axes.set(xscale="log", yscale="log", xlabel="processors", ylabel="speed-up")
+
+
+def widths(axes: Any, cases: list[Case]) -> None:
+    for marker, case in zip(MARKERS, cases):
+        axes.plot([int(s["name"]) for s in case["sides"]], [s["tasks_per_s"] for s in case["sides"]],
+                  marker=marker, label=case["problem"])
+    axes.set(xscale="log", xlabel="capacity of the channel, elements", ylabel="tasks a second")
+
+
+def memory(axes: Any, cases: list[Case]) -> None:
+    """Sizes at which no run came to its end have no point."""
+    for marker, case in zip(MARKERS, cases):
+        sizes = [size for size in case["sizes"] if "median" in size]
+        axes.plot([s["memory_bytes"] for s in sizes], [s["median"] for s in sizes],
+                  marker=marker, label=case["problem"])
+    axes.set(xscale="log", yscale="log", xlabel="memory_bytes", ylabel="seconds")
+
+
+def shares(axes: Any, cases: list[Case]) -> None:
+    """Time without work, of all domains."""
+    sides = [case["sides"][0] for case in cases]
+    names = [f"{case['problem']} {side['name']}" for case, side in zip(cases, sides)]
+    axes.barh(names, [100 * side["idle_share"] for side in sides], color="#e69f00")
+    axes.invert_yaxis()
+    axes.set_xlabel("time without work, %")
+
+
+CURVES: dict[str, Callable[[Any, list[Case]], None]] = {
+    "4-13": speedups, "4-16": widths, "memory": memory, "overhead": shares}
+
+
+def draw(name: str, cases: list[Case]) -> Any:
+    if name in CURVES:
+        figure, axes = new_figure(1, 1, 6, 4)
+        CURVES[name](axes[0], cases)
+        if name != "overhead":
+            axes[0].legend()
+    else:
+        figure, axes = new_figure(1, len(cases), 7, 2)
+        for place, case in zip(axes, cases):
+            bars(place, case)
+            place.set_title(case["problem"])
+    return figure
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) < 2 or arguments[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        load_matplotlib()
+        reports = [json.loads(Path(file).read_text()) for file in arguments[1:]]
+    except (NoMatplotlib, OSError, json.JSONDecodeError) as error:
+        print(f"plot_tasks: {error}", file=sys.stderr)
+        return 1
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for report in reports:
+        for name, taken in report.get("figures", {}).items():
+            if name == "stop" or "error" in taken:
+                print(f"plot_tasks: {name}: {taken.get('error', 'has no picture')}", file=sys.stderr)
+                continue
+            figure = draw(name, taken["cases"])
+            figure.suptitle(f"{name}: {report['device']}, commit {report['commit']}")
+            figure.savefig(folder / f"tasks-{name}.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
