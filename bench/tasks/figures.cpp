@@ -37,7 +37,7 @@ void add_ratios(nlohmann::json& turns) {
   const double first = turns["sides"][0]["median"];
   for (auto& side : turns["sides"]) {
     const double ratio = side["median"].get<double>() / first;
-    side["first_is_faster"] = ratio;
+    side["over_first"] = ratio;
     if (&side != &turns["sides"][0])
       fmt::print("{:12} {} is {:.2f} times as fast as {}\n", turns["problem"].get<std::string>(),
                  turns["sides"][0]["name"].get<std::string>(), ratio, side["name"].get<std::string>());
@@ -45,6 +45,8 @@ void add_ratios(nlohmann::json& turns) {
 }
 
 namespace {
+
+constexpr const char* kLaunches = "a launch a task";
 
 Side side_of(const std::string& name, const Run& run) {
   return {name, [run] { return timed(run); }};
@@ -54,6 +56,16 @@ nlohmann::json compared(const Bench& bench, const Problem& problem, double tasks
   nlohmann::json turns = take_turns(name_of(problem), expected(problem), tasks, sides, bench.effort);
   add_ratios(turns);
   return turns;
+}
+
+/// Few waves wait for each other less, many hide more of what memory takes.
+std::vector<Side> queue_sides(const Bench& bench, const Problem& problem) {
+  const std::uint64_t tasks = tasks_of(bench, problem);
+  std::vector<Side> sides;
+  for (const std::uint32_t waves : {4u, 16u})
+    sides.push_back(
+        side_of(fmt::format("one queue, {} waves", waves), one_queue(bench.device, problem, tasks, waves)));
+  return sides;
 }
 
 /// fib(n), a join a call and without, and rivals of which it is the size.
@@ -77,13 +89,14 @@ nlohmann::json take_fib(const Bench& bench) {
 #endif
   if (bench.is_on_gpu()) {
     const Problem queue{Kind::kFibLeaves, static_cast<std::uint32_t>(bench.sizes.queue_fib)};
-    const Run run = one_queue(bench.device, queue, tasks_of(bench, queue));
-    cases.push_back(fib_of(bench, queue.n, {side_of("one queue", run)}));
+    cases.push_back(fib_of(bench, queue.n, queue_sides(bench, queue)));
   }
 #if defined(ESKER_BENCH_LAUNCHES)
-  const auto launched = static_cast<std::uint32_t>(bench.sizes.launch_fib);
-  const Run run = fib_by_launches(static_cast<int>(launched));
-  cases.push_back(fib_of(bench, launched, {side_of("a launch a task", run)}));
+  if (bench.is_on_gpu()) {
+    const auto launched = static_cast<std::uint32_t>(bench.sizes.launch_fib);
+    const Run run = fib_by_launches(static_cast<int>(launched));
+    cases.push_back(fib_of(bench, launched, {side_of(kLaunches, run)}));
+  }
 #endif
   cases.push_back(fib_of(bench, static_cast<std::uint32_t>(bench.sizes.fib), std::move(rivals)));
   // Of rivals that are slow: tasks a second, each at its own size.
@@ -92,7 +105,7 @@ nlohmann::json take_fib(const Bench& bench) {
   for (const auto& one : cases) {
     for (const auto& side : one["sides"]) {
       const std::string name = side["name"];
-      if (name != "one queue" && name != "a launch a task") continue;
+      if (!name.starts_with("one queue") && name != kLaunches) continue;
       ratios[name] = ours / side["tasks_per_s"].get<double>();
       fmt::print("{}: {:.1f} times the tasks a second of {}, {}\n",
                  cases.back()["problem"].get<std::string>(), ours / side["tasks_per_s"].get<double>(), name,
@@ -104,23 +117,23 @@ nlohmann::json take_fib(const Bench& bench) {
 
 nlohmann::json take_queens(const Bench& bench) {
   nlohmann::json cases = nlohmann::json::array();
-  const auto take = [&](std::uint64_t n, const std::string& rival, const Run& run) {
-    const Problem queens{Kind::kQueens, static_cast<std::uint32_t>(n)};
+  const auto take = [&](const Problem& queens, const std::vector<Side>& rivals) {
     std::vector<Side> sides = {esker_side(bench, queens)};
     if (bench.is_on_gpu()) sides.push_back(side_of("flat", flat(bench.device, queens)));
-    if (run) sides.push_back(side_of(rival, run));
+    sides.insert(sides.end(), rivals.begin(), rivals.end());
     cases.push_back(compared(bench, queens, static_cast<double>(tasks_of(bench, queens)), sides));
   };
   if (bench.is_on_gpu()) {
-    const Problem small{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.queue_queens)};
-    take(small.n, "one queue", one_queue(bench.device, small, tasks_of(bench, small)));
+    const Problem queue{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.queue_queens)};
+    take(queue, queue_sides(bench, queue));
   }
-  Run run;
+  const Problem queens{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.queens)};
+  std::vector<Side> rivals;
 #if defined(ESKER_BENCH_TBB)
   tbb_side::use_threads(bench.threads);
-  run = [n = static_cast<std::uint32_t>(bench.sizes.queens)] { return tbb_side::queens(n); };
+  rivals.push_back(side_of("oneTBB", [n = queens.n] { return tbb_side::queens(n); }));
 #endif
-  take(bench.sizes.queens, "oneTBB", run);
+  take(queens, rivals);
   return {{"cases", cases}};
 }
 

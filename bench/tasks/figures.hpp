@@ -52,7 +52,7 @@ std::uint64_t tasks_of(const Bench& bench, const Problem& problem);
 nlohmann::json facts_of(const tasks::Report& report);
 /// Esker as a side, named "esker" with `remark` behind it.
 Side esker_side(const Bench& bench, const Problem& problem, const std::string& remark = "");
-/// The line and the field "times": how much faster the first side is than each other.
+/// A line and a field "over_first" a side: its time over that of the first.
 void add_ratios(nlohmann::json& turns);
 
 nlohmann::json take_fib(const Bench& bench);

@@ -1,5 +1,5 @@
 // A rival: one queue in device memory for all waves.
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -12,7 +12,7 @@
 namespace esker::bench {
 namespace {
 
-constexpr std::uint32_t kGroupLanes = 256;
+constexpr std::uint32_t kGroupLanes = 128;
 
 /// A place of the queue, written once a run.
 template <class Task>
@@ -121,7 +121,7 @@ struct FromOneQueue {
 };
 
 template <class Task>
-Run queue_of(const Device& device, const Task& first, std::uint64_t tasks) {
+Run queue_of(const Device& device, const Task& first, std::uint64_t tasks, std::uint32_t waves) {
   struct State {
     DeviceArray<Place<Task>> places;
     DeviceArray<Counters> counters;
@@ -135,7 +135,8 @@ Run queue_of(const Device& device, const Task& first, std::uint64_t tasks) {
                                              device.pinned<Counters>(1), device.stream()});
   state->root[0].put(first);
   const FromOneQueue<Task> kernel{state->places.data(), state->counters.data(), tasks};
-  state->groups = device.resident_groups(kernel, kGroupLanes);
+  state->groups = std::min(device.resident_groups(kernel, kGroupLanes),
+                           std::uint64_t{waves} * 32 / kGroupLanes * device.properties().processors);
   return [device, state, kernel] {
     device.fill(state->places.data(), 0, state->places.size_bytes(), state->stream);
     device.fill(state->counters.data(), 0, sizeof(Counters), state->stream);
@@ -152,14 +153,14 @@ Run queue_of(const Device& device, const Task& first, std::uint64_t tasks) {
 
 }  // namespace
 
-Run one_queue(const Device& device, const Problem& problem, std::uint64_t tasks) {
+Run one_queue(const Device& device, const Problem& problem, std::uint64_t tasks, std::uint32_t waves) {
   if (device.backend() == Backend::kCpu) throw std::invalid_argument("one_queue() is for GPUs");
   if (device.properties().wave_lanes != 32)
     throw std::invalid_argument("one_queue() wants waves of 32 lanes");
   if (tasks > std::uint64_t{1} << 26)
     throw std::invalid_argument("one_queue() has a place for each task: " + std::to_string(tasks) +
                                 " are too many");
-  return with_tasks_of(problem, [&](const auto& first) { return queue_of(device, first, tasks); });
+  return with_tasks_of(problem, [&](const auto& first) { return queue_of(device, first, tasks, waves); });
 }
 
 }  // namespace esker::bench

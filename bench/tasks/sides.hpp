@@ -27,11 +27,11 @@ using Run = std::function<std::uint64_t()>;
 
 // --- Of tasks that do not wait for each other: kFibLeaves and kQueens.
 
-/// All of a GPU's waves at one queue in device memory. Each lane draws a ticket and runs the task that is put
-/// there; the lanes of a wave draw, and add what they spawn, together. It is told how many tasks there will
-/// be, which saves it the search for the end, and has a place for each of them. Waves of 32 lanes. Errors.
-/// std::invalid_argument: more than 2^26 tasks.
-Run one_queue(const Device& device, const Problem& problem, std::uint64_t tasks);
+/// Some waves of each processor at one queue in device memory. Each lane draws a ticket and runs the task
+/// that is put there; the lanes of a wave draw, and add what they spawn, together. It is told how many tasks
+/// there will be, which saves it the search for the end, and has a place for each of them. Waves of 32 lanes.
+/// Errors. std::invalid_argument: more than 2^26 tasks.
+Run one_queue(const Device& device, const Problem& problem, std::uint64_t tasks, std::uint32_t waves);
 
 /// A kernel by hand. fib: lanes take subtrees from a counter and go through each with a stack in one
 /// register. queens: the host places the first rows, lanes take those boards from a counter and go through
