@@ -16,13 +16,13 @@ from study.plots import MARKERS, NoMatplotlib, load_matplotlib, new_figure
 Case = dict[str, Any]
 
 
-def bars(axes: Any, case: Case) -> None:
-    """Tasks a second of each side."""
+def rates_of_sides(axes: Any, case: Case) -> None:
+    """Tasks a second of each side, and the range of its runs."""
     sides = case["sides"]
     rates = [side["tasks_per_s"] for side in sides]
     low = [rate - case["tasks"] / side["highest"] for rate, side in zip(rates, sides)]
     high = [case["tasks"] / side["lowest"] - rate for rate, side in zip(rates, sides)]
-    axes.barh([side["name"] for side in sides], rates, xerr=[low, high], color="#56b4e9")
+    axes.errorbar(rates, [side["name"] for side in sides], xerr=[low, high], fmt="o", color="#0072b2")
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("tasks a second")
@@ -75,7 +75,7 @@ def draw(name: str, cases: list[Case]) -> Any:
     else:
         figure, axes = new_figure(1, len(cases), 7, 2)
         for place, case in zip(axes, cases):
-            bars(place, case)
+            rates_of_sides(place, case)
             place.set_title(case["problem"])
     return figure
 

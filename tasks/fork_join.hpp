@@ -126,11 +126,11 @@ class ForkJoin {
 
   /// Returns the root's result.
   Result run(const Root& root) {
+    if (options_.watch) device_.fill(watch_.data(), 0, watch_.size_bytes(), stream_);
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
     device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
     device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
-    if (options_.watch) device_.fill(watch_.data(), 0, watch_.size_bytes(), stream_);
     device_.launch(
         LaunchShape{1, 1},
         detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
@@ -288,6 +288,8 @@ class ForkJoin {
   const Device device_;
   const Options options_;
   const Stream stream_;
+  DeviceArray<detail::Watch::Memory> watch_;
+  PinnedArray<detail::Watch::Memory> watch_seen_;
   std::optional<Stream> stop_stream_;
   std::uint64_t runs_ = 0;
   Report report_;
@@ -300,8 +302,6 @@ class ForkJoin {
   PinnedArray<std::uint32_t> first_bundle_, stop_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   DeviceArray<std::uint64_t> requests_;
-  DeviceArray<detail::Watch::Memory> watch_;
-  PinnedArray<detail::Watch::Memory> watch_seen_;
   detail::RunMemory memory_{};
 };
 

@@ -11,6 +11,7 @@ namespace esker::tasks::detail {
 
 /// Pointers into a device's memory, by which domains find everything.
 struct RunMemory {
+  Watch::Memory* watch;  // null: off
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
@@ -18,7 +19,6 @@ struct RunMemory {
   std::uint64_t* requests;
   std::uint32_t* mailboxes;
   std::uint32_t pages, bundles, joins, requests_size;
-  Watch::Memory* watch;  // null: off
 };
 
 /// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
