@@ -168,7 +168,8 @@ class Context {
       report(Outcome::kMisuse, 1, spawned_, Checked<Task>::kMaxSpawns);
       return;
     }
-    const std::uint32_t first = kIsRead ? 0 : Checked<Task>::kMaxSpawns - spawned_;
+    if constexpr (!kIsRead) unread_ += sizeof...(Children);
+    const std::uint32_t first = kIsRead ? 0 : Checked<Task>::kMaxSpawns - unread_;
     if constexpr (kIsWhole) {
       std::uint32_t child = first;
       if (speaks()) (store_one(children, count_of<Children>()++, child++), ...);
@@ -301,7 +302,7 @@ class Context {
   const Place<Scheduler> place_;
   const std::uint32_t frame_;  // also the task's number in its batch
   const Ref ref_;
-  std::uint32_t spawned_ = 0, answers_ = 0;
+  std::uint32_t spawned_ = 0, unread_ = 0, answers_ = 0;
   bool waits_ = false;
 };
 
