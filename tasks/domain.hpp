@@ -1,7 +1,9 @@
-// A domain: the lanes that share a stack of levels, and what they do until the run ends.
+// A domain: the lanes that share a stack of levels, and what they do until the run ends. Over 400 lines: its
+// members are one state, which the compiler keeps in registers.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <esker/device/platform.hpp>
 #include <esker/tasks/context.hpp>
@@ -14,13 +16,15 @@ namespace esker::tasks::detail {
 
 /// State    idle -> working -> (done or suspended) -> idle, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
-/// Protocol A stack is made of a bundle: its tasks are level 0. The domain takes a batch of the highest level
-///          that has tasks; what they spawn is the level above. When a level is empty, the frames below it go
-///          on. So it goes down before it goes on, and holds one batch's children a level (thesis, 4.3.3). To
-///          a domain that asks, it gives tasks of its lowest level that has some: the largest subtrees. The
-///          level remembers that in a join record; the frames below it go on when all of them are back. If
-///          they are not, the domain leaves its stack, and whoever brings the last of them back takes it
-///          over.
+/// Protocol A stack is made of a bundle: its tasks are those of the lowest level. The domain takes a batch of
+/// the
+///          highest tasks; what they spawn, and the frames of those that wait, are a new level. When the
+///          highest level has no tasks, its frames go on, and when none of them waits it is given up. So the
+///          domain goes down before it goes on (thesis, 4.3.3). To a domain that asks, it gives tasks of its
+///          lowest level that has some: the largest subtrees. The level remembers that in a join record; its
+///          frames go on when all of them are back. If they are not, the domain leaves its stack, and whoever
+///          brings the last of them back takes it over. Where no task joins, nothing waits for what was
+///          given: bundles are counted.
 template <class S>
 class Domain {
   using Set = typename S::Set;
@@ -36,27 +40,21 @@ class Domain {
       : lanes_{lanes},
         run_{run},
         hot_{hot},
-        levels_{lanes, run, hot},
+        levels_{lanes, run, hot, number},
         number_{number},
-        is_watched_{run.watch.is_on()},
         random_{run.seed * 1024 + number} {}
 
   ESKER_HD void run() {
-    const std::uint64_t began = Lane::clock_ns();
-    lanes_.leader([&] { S::sum_of(hot_) = 0; });
-    for (std::uint32_t bundle = wait_for_bundle(); bundle != kNone; bundle = wait_for_bundle()) {
+    lanes_.for_each(kSums, [&](std::uint32_t i) { S::sums(hot_)[i] = 0; });
+    times().start(lanes_);
+    while (wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
-      const std::uint64_t opened = Lane::clock_ns(), tasks_before = counts_.tasks;
-      open(bundle);
+      open();
+      times().open(lanes_, counts_.tasks);
       while (work() == End::kDone && take_over(finish())) {
       }
-      if (is_watched_) {
-        lanes_.leader([&] {
-          run_.watch.add_span({opened, Lane::clock_ns(), counts_.tasks - tasks_before, number_});
-        });
-      }
+      if (run_.watch.is_on()) times().close(lanes_, run_.watch, counts_.tasks, number_);
     }
-    counts_.domain_ns = Lane::clock_ns() - began;
     add_counts();
   }
 
@@ -65,19 +63,22 @@ class Domain {
 
   // --- Idle.
 
-  ESKER_HD std::uint32_t wait_for_bundle() {
+  /// False: the run has ended.
+  ESKER_HD bool wait_for_bundle() {
+    levels_.release();
     const std::uint64_t began = Lane::clock_ns();
     bool has_asked = false;
     typename Lanes::Pause pause;
     while (true) {
-      const std::uint32_t bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
-      if (bundle != kNone || has_ended()) {
-        counts_.idle_ns += Lane::clock_ns() - began;
-        return bundle;
+      const bool has_bundle =
+          lanes_.of_leader([&] { return run_.mailboxes.try_get(number_) ? 1u : 0u; }) != 0;
+      if (has_bundle || has_ended()) {
+        times().add_idle(lanes_, began);
+        return has_bundle;
       }
       if (!has_asked) {
         ++counts_.asked;
-        lanes_.leader([&] { run_.exchange.ask(number_); });
+        lanes_.leader([&] { run_.mailboxes.ask(number_); });
         has_asked = true;
       }
       pause.once();
@@ -90,25 +91,31 @@ class Domain {
     }) != 0;
   }
 
-  /// Makes a bundle's tasks level 0.
-  ESKER_HD void open(std::uint32_t bundle) {
-    bundle_ = bundle;
-    levels_.begin();
-    const std::uint32_t* const words = bundle_words(bundle);
+  /// Makes the tasks of this domain's bundle the lowest level.
+  ESKER_HD void open() {
+    const std::uint32_t* const words = bundle_words(number_);
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
-    std::uint32_t* const level = at(0);
-    Set::visit(type, [&](auto named) {
-      using T = typename decltype(named)::type;
-      constexpr std::uint32_t kType = Set::template kIndex<T>;
-      std::uint32_t* const tasks = level + Layout::tasks_at(kType);
+    return_join_ = words[Bundle::kJoin];
+    return_entry_ = words[Bundle::kFirstEntry];
+    levels_.begin(count);
+    std::uint32_t* const level = levels_.words(levels_.top());
+    const std::uint32_t capacity = Layout::capacity(count);
+    std::uint32_t* tasks = level + Layout::tasks_at(type, count);
+    if constexpr (S::kJoins) {
       lanes_.for_each(count, [&](std::uint32_t i) {
-        store_columns(tasks + i, Layout::kCapacity, Ref{static_cast<std::uint16_t>(i), 0});
-        for (std::uint32_t w = 0; w < Set::payload_words(kType); ++w) {
-          tasks[(1 + w) * Layout::kCapacity + i] = words[Bundle::kPayload + w * kBatch + i];
-        }
+        store_columns(tasks + i, capacity,
+                      Ref::to(levels_.top() + Layout::result_column(0, count) + i, count));
       });
-    });
+      tasks += capacity;
+    }
+    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w) {
+      lanes_.for_each(count, [&](std::uint32_t i) {
+        tasks[w * capacity + i] = words[Bundle::kPayload + w * kBatch + i];
+      });
+    }
     lanes_.leader([&] { level[Layout::kCount + type] = count; });
+    rounds_a_look_ = kFirstLook;
+    rounds_ = 0;
   }
 
   // --- Working.
@@ -116,190 +123,253 @@ class Domain {
   ESKER_HD End work() {
     while (true) {
       if (S::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
-      if (S::kRandom && random(4) == 0 && levels_.has_levels_to_spare() && !levels_.put_away())
-        return End::kStopped;
-      if (S::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0) {
+      if (S::kRandom && random(4) == 0 && !levels_.put_one_away()) return End::kStopped;
+      if (S::kRandom ? random(2) == 0 : ++rounds_ >= rounds_a_look_) {
         if (has_ended()) return End::kStopped;
-        const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
-        if (asked) give();
+        look();
       }
-      const std::uint32_t type = levels_.type_with_tasks(at(top()));
+      const std::uint32_t type = LevelStack<S>::type_with_tasks(levels_.words(levels_.top()));
       if (type != Set::kTypes) {
         if (!run_batch(type)) return End::kStopped;
         continue;
       }
-      if (at(top())[Layout::kJoin] != kNone && !join()) return has_ended() ? End::kStopped : End::kSuspended;
-      if (top() == 0) return End::kDone;
-      levels_.down();
       if constexpr (S::kJoins) {
-        if (!resume()) return End::kStopped;
+        if (levels_.words(levels_.top())[Layout::kJoin] != kNone && !join())
+          return has_ended() ? End::kStopped : End::kSuspended;
+        if (levels_.is_bottom()) return End::kDone;
+        if (resume()) continue;
+      } else {
+        if (levels_.is_bottom()) return End::kDone;
       }
+      levels_.down();
     }
   }
 
-  /// Runs the last tasks of that type in this level. False: there is no memory for what they spawn.
+  /// Runs tasks of that type: the highest, of several levels if one has too few. False: there is no memory
+  /// for what they spawn.
   ESKER_HD bool run_batch(std::uint32_t type) {
-    std::uint32_t children = top() + 1;
-    const std::uint32_t waiting = at(top())[Layout::kCount + type];
-    std::uint32_t n = waiting < kBatch ? waiting : kBatch;
-    if constexpr (!S::kJoins) {
-      if (has_space_for_a_batch(waiting - n)) children = top();
+    std::uint32_t most = levels_.is_low() ? 1 : kBatch;  // the least memory
+    if constexpr (S::kRandom) most = 1 + random(most);
+    const bool is_whole = Set::is_whole_wave(type);
+    if (is_whole) most = 1;
+    const std::uint32_t segment = levels_.segment_of(levels_.top());
+    const std::uint32_t waiting = levels_.words(levels_.top())[Layout::kCount + type];
+    bool is_new = true;
+    if constexpr (S::kJoins) {
+      if (!levels_.find_space(most)) return false;
+    } else {
+      is_new = !has_space_for_a_batch(waiting < most ? 0 : waiting - most);
+      if (is_new && !levels_.find_space(0)) return false;
     }
-    if (children != top() && !levels_.make_space()) return false;
-    if (levels_.is_low()) n = 1;  // the least memory
-    if constexpr (S::kRandom) n = 1 + random(n);
-    lanes_.sync();
-    lanes_.leader([&] { at(top())[Layout::kCount + type] = waiting - n; });
+    std::uint32_t n = 0;
+    Set::visit(type, [&](auto named) { n = run_batch_of<typename decltype(named)::type>(most, is_new); });
     ++counts_.batches;
     counts_.tasks += n;
-    if (n == kBatch) ++counts_.full_batches;
-    if (is_watched_) lanes_.leader([&] { run_.watch.add_batch(type, top(), n, n == kBatch); });
-    const Place<S> place{hot_, &run_, results(), top(), children};
-    Set::visit(type, [&](auto named) {
-      using T = typename decltype(named)::type;
-      constexpr std::uint32_t kType = Set::template kIndex<T>;
-      struct Taken {
-        T task;
-        Ref ref;
-      };
-      const std::uint32_t* const tasks = at(top()) + Layout::tasks_at(kType) + (waiting - n);
-      lanes_.template each_of_batch<kBatch, Taken>(
-          n,
-          [&](std::uint32_t i) {
-            return Taken{load_columns<T>(tasks + Layout::kCapacity + i, Layout::kCapacity),
-                         load_columns<Ref>(tasks + i, Layout::kCapacity)};
-          },
-          [&](std::uint32_t i, const Taken& taken) {
-            Context<S, T> context(place, i, taken.ref);
-            taken.task(context);
-            context.check();
-          });
-    });
-    if (children != top()) go_up();
+    const bool is_full = is_whole || n == kBatch;
+    if (is_full) ++counts_.full_batches;
+    if (run_.watch.is_on()) lanes_.leader([&] { run_.watch.add_batch(type, segment, n, is_full); });
     return true;
   }
-
-  /// The frames of this level go on. False: there is no memory for what they spawn.
-  ESKER_HD bool resume() {
-    if (at(top())[Layout::kHasFrames] == 0) return true;
-    if (!levels_.make_space()) return false;
+  /// Returns how many there were.
+  template <class T>
+  ESKER_HD std::uint32_t run_batch_of(std::uint32_t most, bool is_new) {
+    constexpr std::uint32_t kType = Set::template kIndex<T>;
+    struct Taken {
+      T task;
+      Ref ref;
+    };
+    using Batch =
+        std::conditional_t<kIsWholeWave<T>, WholeBatch<Taken>, typename Lanes::template Batch<kBatch, Taken>>;
+    Batch batch;
+    std::uint32_t n = 0, lowest = 0;
+    for (std::uint32_t level = levels_.top(); n < most && level != kNone;
+         level = S::kJoins ? levels_.below(level) : kNone) {
+      std::uint32_t* const words = levels_.words(level);
+      const std::uint32_t waiting = words[Layout::kCount + kType];
+      const std::uint32_t frames = words[Layout::kFrames];
+      const std::uint32_t count = waiting < most - n ? waiting : most - n;
+      const std::uint32_t capacity = Layout::capacity(frames);
+      const std::uint32_t* const tasks = words + Layout::tasks_at(kType, frames) + (waiting - count);
+      batch.fill(lanes_, n, count, [&](std::uint32_t i) {
+        if constexpr (S::kJoins) {
+          return Taken{load_columns<T>(tasks + capacity + i, capacity),
+                       load_columns<Ref>(tasks + i, capacity)};
+        } else {
+          return Taken{load_columns<T>(tasks + i, capacity), Ref{}};
+        }
+      });
+      n += count;
+      if (S::kJoins && count > 0) lowest = levels_.segment_of(level);
+      lanes_.sync();
+      lanes_.first([&] { words[Layout::kCount + kType] = waiting - count; });
+    }
+    const std::uint32_t level = is_new ? levels_.next() : levels_.top();
+    if (is_new) levels_.clear_next(n, lowest);
+    if constexpr (Set::kHasWholeWave) {
+      rounds_ = kIsWholeWave<T> ? kMostRoundsALook : rounds_;  // long tasks: look after each
+      if (is_new) lanes_.first([&] { levels_.words(level)[Layout::kWholeWave] = kIsWholeWave<T> ? 1 : 0; });
+    }
     lanes_.sync();
-    std::uint32_t* const level = at(top());
-    lanes_.leader([&] { level[Layout::kHasFrames] = 0; });
-    const Place<S> place{hot_, &run_, results(), top(), top() + 1};
-    std::uint32_t* const resume_words = level + Layout::frame_column(Layout::kResume);
-    lanes_.for_each(kBatch, [&](std::uint32_t i) {
-      const auto next = load_columns<Resume<S>>(resume_words + i, kBatch);
-      if (next == nullptr) return;
-      store_columns(resume_words + i, kBatch, Resume<S>{nullptr});
-      next(place, i);
+    const Place<S> place{hot_, &run_, level, n};
+    const std::uint64_t waiting = batch.run(lanes_, n, [&](std::uint32_t i, const Taken& taken) {
+      Context<S, T> context(place, i, taken.ref);
+      taken.task(context);
+      return context.finish();
     });
+    lanes_.sync();
+    if (is_new) {
+      store_waiting(level, waiting);
+      if (waiting != 0 || LevelStack<S>::type_with_tasks(levels_.words(level)) != Set::kTypes) levels_.up();
+    }
+    return n;
+  }
+
+  /// The frames of the highest level go on. False: none waits.
+  ESKER_HD bool resume() {
+    std::uint32_t* const level = levels_.words(levels_.top());
+    const std::uint64_t waiting = level[Layout::kWaiting] | std::uint64_t{level[Layout::kWaiting + 1]} << 32;
+    if (waiting == 0) return false;
+    levels_.bring_back(level[Layout::kLowest]);
+    const std::uint32_t frames = level[Layout::kFrames];
+    const Place<S> place{hot_, &run_, levels_.top(), frames};
+    const std::uint32_t* const resume_words = level + Layout::frame_column(Layout::kResume, frames);
+    const auto go_on = [&](std::uint32_t i) {
+      return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
+    };
+    std::uint64_t again = 0;
+    if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
+      again = go_on(0) ? 1 : 0;
+      rounds_ = kMostRoundsALook;
+    } else {
+      again = lanes_.for_bits(waiting, go_on);
+    }
+    lanes_.sync();
+    store_waiting(levels_.top(), again);
+    lanes_.sync();
     ++counts_.resumed;
-    go_up();
     return true;
   }
 
-  /// After a batch: what it has spawned is the highest level, if it has spawned.
-  ESKER_HD void go_up() {
-    const std::uint32_t* const above = at(top() + 1);
-    bool has_tasks = false;
-    for (std::uint32_t t = 0; t < Set::kTypes; ++t) has_tasks = has_tasks || above[Layout::kCount + t] != 0;
-    if (has_tasks || at(top())[Layout::kHasFrames] != 0) levels_.up();
+  ESKER_HD void store_waiting(std::uint32_t level, std::uint64_t waiting) const {
+    std::uint32_t* const words = levels_.words(level);
+    lanes_.first([&] {
+      words[Layout::kWaiting] = static_cast<std::uint32_t>(waiting);
+      words[Layout::kWaiting + 1] = static_cast<std::uint32_t>(waiting >> 32);
+    });
   }
-
   ESKER_HD bool has_space_for_a_batch(std::uint32_t left) const {
     std::uint32_t most = left;
     for (std::uint32_t t = 0; t < Set::kTypes; ++t) {
-      const std::uint32_t count = at(top())[Layout::kCount + t];
+      const std::uint32_t count = levels_.words(levels_.top())[Layout::kCount + t];
       if (Set::kTypes > 1 && count > most) most = count;
     }
-    return most + Set::kMostSpawns * kBatch <= Layout::kCapacity;
+    return most + Set::kMostSpawns * kBatch <= Layout::kOpenCapacity;
   }
 
-  ESKER_HD std::uint32_t top() const { return levels_.highest(); }
-  ESKER_HD std::uint32_t* at(std::uint32_t level) const { return levels_.at(level); }
-  ESKER_HD std::uint32_t* results() const { return bundle_words(bundle_) + Bundle::kResults; }
-  ESKER_HD std::uint32_t* bundle_words(std::uint32_t bundle) const {
-    return run_.bundle_words + std::size_t{bundle} * Bundle::kWords;
+  ESKER_HD std::uint32_t* bundle_words(std::uint32_t domain) const {
+    return Lanes::in_memory(run_.bundle_words) + std::size_t{domain} * Bundle::kWords;
   }
+  ESKER_HD DomainTimes& times() const { return reinterpret_cast<DomainTimes&>(hot_[S::kTimesAt]); }
   ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
-    return run_.join_words + std::size_t{join} * Join::kWords;
+    return Lanes::in_memory(run_.join_words) + std::size_t{join} * Join::kWords;
   }
 
   // --- Giving.
 
-  /// Gives tasks to a domain that asks. The highest level keeps half of its own.
-  ESKER_HD void give() {
-    const auto spare = levels_.find_spare();
-    if (spare.type == Set::kTypes) return;
-    std::uint32_t* const header = spare.header;
-    const std::uint32_t type = spare.type;
-    const std::uint32_t count = header[Layout::kCount + type];
-    if (spare.is_highest && count < 2) return;
-    std::uint32_t n = spare.is_highest ? count / 2 : count;
+  /// Gives tasks to a domain that asks, if one does. A stack looks seldom once it is old: who asks should get
+  /// work for some while, and what is small is not worth the way.
+  ESKER_HD void look() {
+    rounds_ = 0;
+    if (rounds_a_look_ < kMostRoundsALook) rounds_a_look_ *= 2;
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const std::uint32_t first =
+        static_cast<std::uint32_t>(random_ >> 33) % run_.mailboxes.windows() * Mailboxes::kWindow;
+    const std::uint32_t taker = lanes_.find(
+        Mailboxes::kWindow, number_, [&](std::uint32_t i) { return run_.mailboxes.was_asking(first + i); });
+    if (taker != kNone) give(first + taker);
+  }
+
+  /// Gives tasks to a domain. The highest level keeps half of its own.
+  ESKER_HD void give(std::uint32_t taker) {
+    std::uint32_t* const level = levels_.find_lowest();
+    if (level == nullptr) return;
+    const std::uint32_t type = LevelStack<S>::type_with_tasks(level);
+    const std::uint32_t count = level[Layout::kCount + type];
+    std::uint32_t n = level == levels_.words(levels_.top()) ? count / 2 : count;
     n = n < kBatch ? n : kBatch;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    std::uint32_t join = header[Layout::kJoin];
+    std::uint32_t join = level[Layout::kJoin], entries = 0;
     const bool is_new = join == kNone;
-    const std::uint32_t entries = is_new ? 0 : join_words(join)[Join::kEntries];
-    if (Set::kResultWords > 0) n = n < Join::kMostEntries - entries ? n : Join::kMostEntries - entries;
+    if constexpr (S::kJoins) {
+      if (!is_new) {
+        entries = join_words(join)[Join::kEntries];
+      } else if (spare_join_ == kNone) {
+        spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(number_).number; });
+        if (spare_join_ == kNone) return;
+      }
+      if (Set::kResultWords > 0) n = n < Join::kMostEntries - entries ? n : Join::kMostEntries - entries;
+    }
     if (n == 0) return;
-    if (spare_bundle_ == kNone) spare_bundle_ = lanes_.of_leader([&] { return run_.bundles.try_take(); });
-    if (is_new && spare_join_ == kNone) spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(); });
-    if (spare_bundle_ == kNone || (is_new && spare_join_ == kNone)) return;
-    const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
-    if (taker == kNone) return;
-    const std::uint32_t bundle = spare_bundle_;
-    spare_bundle_ = kNone;
-    if (is_new) {
+    if (lanes_.of_leader([&] { return run_.mailboxes.try_promise(taker) ? 1u : 0u; }) == 0) return;
+    if (S::kJoins && is_new) {
       join = spare_join_;
       spare_join_ = kNone;
     }
-    std::uint32_t* const words = bundle_words(bundle);
-    std::uint32_t* const record = join_words(join);
-    // Where levels are pieces of one stack the first tasks are the oldest, and have the largest subtrees.
-    // What is left of the level closes the gap.
+    const std::uint32_t frames = level[Layout::kFrames], capacity = Layout::capacity(frames);
+    std::uint32_t* column = level + Layout::tasks_at(type, frames);
+    std::uint32_t* const words = bundle_words(taker);
+    // Where tasks do not join the first are the oldest, and have the largest subtrees. Those that are left
+    // keep their order, so that the next gift is large, too.
     const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    const std::uint32_t moved = S::kJoins ? 0 : (n < left_over ? n : left_over);
-    for (std::uint32_t c = 0; c < Layout::columns_of(type); ++c) {
-      std::uint32_t* const to = words + Bundle::kRefs + c * kBatch;
-      std::uint32_t* const column = spare.tasks + c * spare.stride;
-      lanes_.for_each(n, [&](std::uint32_t i) { to[i] = column[first + i]; });
-      if constexpr (!S::kJoins)
-        lanes_.for_each(moved, [&](std::uint32_t i) { column[i] = column[count - moved + i]; });
+    if constexpr (S::kJoins) {
+      lanes_.for_each(n, [&](std::uint32_t i) {
+        if (Set::kResultWords > 0) join_words(join)[Join::kRefs + entries + i] = column[first + i];
+      });
+      column += capacity;
+    }
+    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w, column += capacity) {
+      lanes_.for_each(n,
+                      [&](std::uint32_t i) { words[Bundle::kPayload + w * kBatch + i] = column[first + i]; });
+      if constexpr (!S::kJoins) lanes_.shift(column, n, left_over);
     }
     lanes_.leader([&] {
       words[Bundle::kType] = type;
       words[Bundle::kCount] = n;
       words[Bundle::kJoin] = join;
       words[Bundle::kFirstEntry] = entries;
-      record[Join::kEntries] = entries + n;
-      if (is_new) {
-        Join::left(record).store_relaxed(2);
-        header[Layout::kJoin] = join;
+      if constexpr (S::kJoins) {
+        std::uint32_t* const record = join_words(join);
+        record[Join::kEntries] = entries + n;
+        if (is_new) {
+          Join::left(record).store_relaxed(2);
+          level[Layout::kJoin] = join;
+        } else {
+          (void)Join::left(record).fetch_add_relaxed(1);
+        }
       } else {
-        (void)Join::left(record).fetch_add_relaxed(1);
+        (void)run_.unfinished.fetch_add_relaxed(1);
       }
-      header[Layout::kCount + type] = left_over;
-      if (is_watched_) run_.watch.add_given(type, n);
-      run_.exchange.put(taker, bundle);
+      level[Layout::kCount + type] = left_over;
+      if (run_.watch.is_on()) run_.watch.add_given(type, n);
+      run_.mailboxes.put(taker);
     });
     ++counts_.given;
   }
 
   // --- Joining.
 
-  /// This level is empty, and tasks of it were given away. True: they are all back, and their results are in
-  /// their frames. False: the stack is left to others, or the run ends.
+  /// The highest level has no tasks, and tasks of it were given away. True: they are all back, and their
+  /// results are in their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
-    const std::uint32_t join = at(top())[Layout::kJoin];
+    const std::uint32_t join = levels_.words(levels_.top())[Layout::kJoin];
     std::uint32_t* const record = join_words(join);
     const bool alone =
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       if (!levels_.put_all_away(record)) return false;
       const std::uint32_t before = lanes_.of_leader([&] {
-        record[Join::kBundle] = bundle_;
+        record[Join::kReturnJoin] = return_join_;
+        record[Join::kReturnEntry] = return_entry_;
         return Join::left(record).fetch_add_acq_rel(~0u);  // [join]
       });
       if (before != 1) {
@@ -312,73 +382,74 @@ class Domain {
     return true;
   }
 
-  /// Results of the tasks that were given away. The level is at hand, and the frames below it.
+  /// Results of the tasks that were given away go to the frames of the highest level.
   ESKER_HD void collect(std::uint32_t join) {
     if constexpr (Set::kResultWords > 0) {
       const std::uint32_t* const record = join_words(join);
       lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
-        const Ref ref = load_columns<Ref>(record + Join::kRefs + i, Join::kMostEntries);
-        std::uint32_t* const to = top() == 0
-                                      ? results() + ref.frame
-                                      : at(top() - 1) + Layout::result_column(ref.child, 0) + ref.frame;
+        const Ref ref{record[Join::kRefs + i]};
         for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
-          to[w * kBatch] = record[Join::kResults + w * Join::kMostEntries + i];
+          hot_[ref.word() + w * ref.stride()] = record[Join::kResults + w * Join::kMostEntries + i];
         }
       });
     }
-    lanes_.leader([&] { at(top())[Layout::kJoin] = kNone; });
-    keep_or_give_back(spare_join_, join, run_.joins);
+    lanes_.leader([&] { levels_.words(levels_.top())[Layout::kJoin] = kNone; });
+    if (spare_join_ == kNone) {
+      spare_join_ = join;
+    } else {
+      lanes_.leader([&] { run_.joins.give_back(join); });
+    }
   }
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
   /// to go on, or kNone.
   ESKER_HD std::uint32_t finish() {
-    const std::uint32_t* const words = bundle_words(bundle_);
-    const std::uint32_t join = words[Bundle::kJoin];
-    if (join == kNone) {
-      lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
-      return kNone;
-    }
-    std::uint32_t* const record = join_words(join);
-    if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t first = words[Bundle::kFirstEntry];
-      lanes_.for_each(words[Bundle::kCount], [&](std::uint32_t i) {
-        record[Join::kRefs + first + i] = words[Bundle::kRefs + i];
-        for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
-          record[Join::kResults + w * Join::kMostEntries + first + i] =
-              words[Bundle::kResults + w * kBatch + i];
-        }
+    if constexpr (!S::kJoins) {
+      lanes_.leader([&] {
+        if (run_.unfinished.fetch_add_acq_rel(~0u) == 1) (void)run_.end(Outcome::kDone);  // [join]
       });
+      return kNone;
+    } else {
+      const std::uint32_t* const level = levels_.words(levels_.top());
+      const std::uint32_t frames = level[Layout::kFrames];
+      const std::uint32_t* const results = level + Layout::result_column(0, frames);
+      const bool is_first = return_join_ == kNone;
+      std::uint32_t* const record = join_words(is_first ? 0 : return_join_);
+      if constexpr (Set::kResultWords > 0) {
+        std::uint32_t* const to =
+            is_first ? bundle_words(0) + Bundle::kResult : record + Join::kResults + return_entry_;
+        const std::uint32_t stride = is_first ? 1 : Join::kMostEntries;
+        lanes_.for_each(frames, [&](std::uint32_t i) {
+          for (std::uint32_t w = 0; w < Set::kResultWords; ++w) to[w * stride + i] = results[w * frames + i];
+        });
+      }
+      if (is_first) {
+        lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
+        return kNone;
+      }
+      const std::uint32_t before =
+          lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
+      return before == 1 ? return_join_ : kNone;
     }
-    keep_or_give_back(spare_bundle_, bundle_, run_.bundles);
-    const std::uint32_t before =
-        lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
-    return before == 1 ? join : kNone;
   }
 
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
     const std::uint32_t* const record = join_words(join);
-    bundle_ = record[Join::kBundle];
+    return_join_ = record[Join::kReturnJoin];
+    return_entry_ = record[Join::kReturnEntry];
     levels_.take_back(record);
     collect(join);
     return true;
   }
 
-  /// A domain keeps one for the next time: the pool is everybody's.
-  ESKER_HD void keep_or_give_back(std::uint32_t& spare, std::uint32_t number, Pool& pool) {
-    if (spare == kNone) {
-      spare = number;
-    } else {
-      lanes_.leader([&] { pool.give_back(number); });
-    }
-  }
-
   ESKER_HD void add_counts() {
+    const std::uint64_t sum = lanes_.sum(kSums, [&](std::uint32_t i) { return S::sums(hot_)[i]; });
     lanes_.leader([&] {
-      (void)run_.sum.fetch_add_relaxed(S::sum_of(hot_));
+      (void)run_.sum.fetch_add_relaxed(sum);
       counts_.spilled = levels_.spilled();
+      times().sum_up(counts_);
       const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts_);
       for (std::uint32_t c = 0; c < sizeof(Counts) / 8; ++c) (void)run_.counts[c].fetch_add_relaxed(from[c]);
     });
@@ -388,7 +459,8 @@ class Domain {
 
   /// Until another domain asks, if one does soon: else short runs would be one domain's.
   ESKER_HD void wait_for_company() const {
-    for (int i = 0; i < 200 && !run_.exchange.was_asked(); ++i) Lanes::Pause::let_others_run();
+    for (int i = 0; i < 200 && !run_.mailboxes.was_asking(0) && !run_.mailboxes.was_asking(1); ++i)
+      Lanes::Pause::let_others_run();
   }
   /// Below `below`.
   ESKER_HD std::uint32_t random(std::uint32_t below) {
@@ -396,17 +468,17 @@ class Domain {
     return static_cast<std::uint32_t>(random_ >> 33) % below;
   }
 
-  static constexpr std::uint32_t kRoundsALook = 8;
+  static constexpr std::uint32_t kSums = Lanes::kSums;
+  static constexpr std::uint32_t kFirstLook = 4, kMostRoundsALook = 64;  // batches
 
   Lanes lanes_;
   RunState& run_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
   const std::uint32_t number_;
-  const bool is_watched_;
-  std::uint32_t bundle_ = kNone;  // that the stack was made of
-  std::uint32_t spare_bundle_ = kNone, spare_join_ = kNone;
-  std::uint32_t rounds_ = 0;
+  std::uint32_t return_join_ = kNone, return_entry_ = 0;  // where the results of the stack's tasks go
+  std::uint32_t spare_join_ = kNone;
+  std::uint32_t rounds_ = 0, rounds_a_look_ = kFirstLook;
   std::uint64_t random_;
   Counts counts_{};
 };

@@ -48,9 +48,9 @@ struct WaveDomains {
 #if !defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, WaveLanes::Shape>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
-    const std::uint32_t wave = lane.lane() / S::kBatch;
-    const auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
-    Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
+    const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
+    const auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), hot + wave * S::kHotWords, domain).run();
 #endif
   }
 };
@@ -129,8 +129,7 @@ class ForkJoin {
     if (options_.watch) device_.fill(watch_.data(), 0, watch_.size_bytes(), stream_);
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
-    device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
-    device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
+    device_.fill(mailboxes_.data(), 0, mailboxes_.size_bytes(), stream_);
     device_.launch(
         LaunchShape{1, 1},
         detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
@@ -150,7 +149,7 @@ class ForkJoin {
     if (run.outcome.load_relaxed() != static_cast<std::uint32_t>(detail::Outcome::kDone))
       detail::throw_outcome(run, device_.name(), options_);
     if constexpr (!std::is_void_v<Result>)
-      return detail::load_columns<Result>(first_bundle_.data() + results_at_, batch_);
+      return detail::load_columns<Result>(first_bundle_.data() + result_at_, 1);
   }
 
   /// Of the last run.
@@ -195,41 +194,37 @@ class ForkJoin {
     allocate<S>(static_cast<std::uint32_t>(groups * waves));
   }
 
-  /// Divides memory_bytes: up to a quarter for bundles, up to a quarter for join records, the rest for pages.
+  /// Divides memory_bytes: a bundle a domain, up to a quarter for join records, the rest for pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
     batch_ = S::kBatch;
-    results_at_ = S::Bundle::kResults;
-    page_bytes_ = S::Page::kWords * 4;
-    join_bytes_ = S::Join::kWords * 4;
-    // A domain works on a bundle, and has a spare one; it has join records for a few of its levels.
-    const std::uint64_t bundle_bytes = (S::Bundle::kWords + 1) * 4, join_bytes = (S::Join::kWords + 1) * 4;
-    const std::uint64_t quarter = options_.memory_bytes / 4;
-    const std::uint64_t bundles = std::clamp<std::uint64_t>(
-        std::uint64_t{3} * domains, 2, std::max<std::uint64_t>(2, quarter / bundle_bytes));
-    const std::uint64_t joins = std::clamp<std::uint64_t>(std::uint64_t{16} * domains, 2,
-                                                          std::max<std::uint64_t>(2, quarter / join_bytes));
-    const std::uint64_t taken = bundles * bundle_bytes + joins * join_bytes;
+    result_at_ = S::Bundle::kResult;
+    page_bytes_ = (S::Page::kWords + 1) * 4;
+    join_bytes_ = (S::Join::kWords + 1) * 4;
+    bundle_bytes_ = std::uint64_t{domains} * S::Bundle::kWords * 4;
+    // A domain has join records for a few of its levels.
+    const std::uint64_t joins =
+        S::kJoins
+            ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains, 2,
+                                        std::max<std::uint64_t>(2, options_.memory_bytes / 4 / join_bytes_))
+            : 0;
+    const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_;
     const std::uint64_t pages = std::min<std::uint64_t>(
-        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / (page_bytes_ + 4), 0xfffffff0u);
-    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * (page_bytes_ + 4));
-    const std::size_t bundle_words = bundles * S::Bundle::kWords, join_words = joins * S::Join::kWords;
-    const std::size_t page_words = pages * S::Page::kWords;
-    words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + bundles + joins + pages,
+        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / page_bytes_, 0xfffffff0u);
+    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * page_bytes_);
+    const std::size_t bundle_words = std::size_t{domains} * S::Bundle::kWords;
+    const std::size_t join_words = joins * S::Join::kWords, page_words = pages * S::Page::kWords;
+    words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + joins + pages,
                                            {"waiting tasks", false});
-    memory_.requests_size = std::bit_ceil(domains + 1);
-    requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
-    mailboxes_ = device_.memory<std::uint32_t>(domains, {"what they get"});
-    memory_.requests = requests_.data();
+    mailboxes_ = device_.memory<std::uint32_t>(domains, {"domains that ask"});
     memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();
-    memory_.join_words = memory_.bundle_words + bundle_words;
-    memory_.page_words = memory_.join_words + join_words;
-    memory_.bundle_links = memory_.page_words + page_words;
-    memory_.join_links = memory_.bundle_links + bundles;
-    memory_.page_links = memory_.join_links + joins;
-    memory_.bundles = static_cast<std::uint32_t>(bundles);
+    memory_.page_words = memory_.bundle_words + bundle_words;
+    memory_.join_words = memory_.page_words + page_words;
+    memory_.page_links = memory_.join_words + join_words;
+    memory_.join_links = memory_.page_links + pages;
+    memory_.domains = domains;
     memory_.joins = static_cast<std::uint32_t>(joins);
     memory_.pages = static_cast<std::uint32_t>(pages);
     first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
@@ -281,8 +276,7 @@ class ForkJoin {
     report_.idle = std::chrono::nanoseconds{counts.idle_ns};
     report_.present = std::chrono::nanoseconds{counts.domain_ns};
     report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
-                                std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes() +
-                                std::uint64_t{run.joins.peak()} * join_bytes_;
+                                std::uint64_t{run.joins.peak()} * join_bytes_ + bundle_bytes_;
   }
 
   const Device device_;
@@ -295,13 +289,12 @@ class ForkJoin {
   Report report_;
   LaunchShape shape_;
   std::uint32_t scratch_bytes_ = 0;  // of a group
-  std::uint32_t batch_ = 0, results_at_ = 0, payload_at_ = 0, type_at_ = 0;
-  std::uint64_t page_bytes_ = 0, join_bytes_ = 0;
+  std::uint32_t batch_ = 0, result_at_ = 0, payload_at_ = 0, type_at_ = 0;
+  std::uint64_t page_bytes_ = 0, join_bytes_ = 0, bundle_bytes_ = 0;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
   PinnedArray<std::uint32_t> first_bundle_, stop_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
-  DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};
 };
 

@@ -15,26 +15,23 @@ struct RunMemory {
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
-  std::uint32_t *page_links, *bundle_links, *join_links;
-  std::uint64_t* requests;
+  std::uint32_t *page_links, *join_links;
   std::uint32_t* mailboxes;
-  std::uint32_t pages, bundles, joins, requests_size;
+  std::uint32_t domains, pages, joins;
 };
 
-/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
-/// mailboxes are empty.
+/// One lane's: everything at the start of a run, whose first task is in domain 0's bundle. No domain asks.
 struct Prepare {
   RunState* run;
   RunMemory memory;
   std::uint64_t seed;
   const SystemAtomic<std::uint32_t>* stop;  // a StopToken's word; null: the run has its own
   ESKER_HD void operator()(Lane) const {
-    run->pages.reset(memory.page_links, memory.pages);
-    run->bundles.reset(memory.bundle_links, memory.bundles);
-    run->joins.reset(memory.join_links, memory.joins);
-    (void)run->bundles.try_take();
-    run->exchange.reset(memory.requests, memory.mailboxes, memory.requests_size);
-    run->exchange.put(0, 0);
+    run->pages.reset(memory.page_links, memory.pages, memory.domains);
+    run->joins.reset(memory.join_links, memory.joins, memory.domains);
+    run->mailboxes.reset(memory.mailboxes, memory.domains);
+    run->mailboxes.put(0);
+    run->unfinished.store_relaxed(1);
     run->page_words = memory.page_words;
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <esker/device/atomic.hpp>
+#include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/level.hpp>
 #include <esker/tasks/watch.hpp>
@@ -61,66 +62,91 @@ class Pool {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> first_;
 };
 
-/// Hands bundles from domains that have work to domains that ask for it.
-///
-/// Contract A domain that has nothing asks, and looks at its own mailbox until a bundle lies there. A domain
-///          that has work to spare promises it to the oldest request that nobody has promised anything, and
-///          keeps its word at once: nothing ever waits for a domain that waits.
-/// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer
-///          places than domains, so the word is not written over before its request is promised. Who has read
-///          the word and then moves `promised` past it has read the right one.
-/// Ordering [bundle] what the giver has written happens before what the taker reads.
-///          [request] a taker has emptied its mailbox before a giver can see its request.
-class Exchange {
+/// Numbers as a Pool has them, in many pools: thousands of waves would wait for each other at one.
+class Pools {
  public:
-  ESKER_HD void reset(std::uint64_t* requests, std::uint32_t* mailboxes, std::uint32_t size) {
-    requests_ = requests;
-    mailboxes_ = mailboxes;
-    mask_ = size - 1;
-    asked_.store_relaxed(0);
-    promised_.store_relaxed(0);
+  ESKER_HD void reset(std::uint32_t* next, std::uint32_t size, std::uint32_t domains) {
+    shards_ = domains / kDomainsAShard;
+    shards_ = shards_ < 1 ? 1 : (shards_ > kMostShards ? kMostShards : shards_);
+    each_ = size / shards_;
+    for (std::uint32_t s = 0; s < shards_; ++s) shard_[s].reset(next + s * each_, each_);
   }
-  /// kNone: nothing yet. Else the mailbox is empty again.
-  ESKER_HD std::uint32_t try_get(std::uint32_t domain) const {
-    const std::uint32_t bundle = mailbox(domain).load_acquire();  // [bundle]
-    if (bundle != kNone) mailbox(domain).store_relaxed(kNone);
-    return bundle;
+  struct Taken {
+    std::uint32_t number;  // kNone: all are out
+    bool is_low;           // racy: few are left that were never out
+  };
+  ESKER_HD Taken try_take(std::uint32_t domain) {
+    for (std::uint32_t tried = 0; tried < shards_; ++tried) {
+      const std::uint32_t s = (domain + tried) % shards_;
+      const std::uint32_t number = shard_[s].try_take();
+      if (number != kNone) {
+        return {s * each_ + number, (tried + 1) * 8 > shards_ * 7 && shard_[s].was_low()};
+      }
+    }
+    return {kNone, true};
   }
-  ESKER_HD void ask(std::uint32_t domain) {
-    const std::uint64_t request = asked_.fetch_add_relaxed(1);
-    place(request).store_release(std::uint64_t{tag(request)} << 32 | domain);  // [request]
-  }
-  /// Racy.
-  ESKER_HD bool was_asked() const {
-    return static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed()) > 0;
-  }
-  /// The domain that gets something; kNone: nobody asks, or others have promised it something meanwhile. Else
-  /// put() must follow.
-  ESKER_HD std::uint32_t try_promise() {
-    std::uint64_t request = promised_.load_relaxed();
-    const std::uint64_t word = place(request).load_acquire();  // [request]
-    if (static_cast<std::uint32_t>(word >> 32) != tag(request)) return kNone;
-    return promised_.compare_exchange_relaxed(request, request + 1) ? static_cast<std::uint32_t>(word)
-                                                                    : kNone;
-  }
-  ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
-    mailbox(domain).store_release(bundle);  // [bundle]
+  ESKER_HD void give_back(std::uint32_t number) { shard_[number / each_].give_back(number % each_); }
+  /// No fewer than were out at a time at most.
+  ESKER_HD std::uint32_t peak() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t s = 0; s < shards_; ++s) sum += shard_[s].peak();
+    return sum;
   }
 
  private:
-  ESKER_HD static std::uint32_t tag(std::uint64_t request) { return static_cast<std::uint32_t>(request + 1); }
-  ESKER_HD DeviceAtomic<std::uint64_t>& place(std::uint64_t request) const {
-    return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(requests_)[request & mask_];
+  static constexpr std::uint32_t kMostShards = 64, kDomainsAShard = 16;
+
+  std::uint32_t shards_ = 1, each_ = 0;
+  Pool shard_[kMostShards];
+};
+
+/// Hands bundles from domains that have work to domains that ask for it. Each domain has a bundle of its own,
+/// which others fill, and a word that says what is with it.
+///
+/// Contract A domain that has nothing asks, and looks at its own word until its bundle is full. A domain that
+/// has
+///          work to spare looks at the words of kWindow others, promises something to one of them that asks,
+///          and keeps its word at once: nothing ever waits for a domain that waits.
+/// Protocol A word goes from busy to asking (its domain), from asking to promised (one giver, by an
+/// exchange), from
+///          promised to full (the same), from full to busy (its domain).
+/// Ordering [bundle] what the giver has written happens before what the taker reads.
+///          [request] what the taker has read of its last bundle happens before what the next giver writes.
+class Mailboxes {
+ public:
+  enum State : std::uint32_t { kBusy, kAsking, kPromised, kFull };
+  static constexpr std::uint32_t kWindow = 32;
+
+  ESKER_HD void reset(std::uint32_t* states, std::uint32_t domains) {
+    states_ = states;
+    domains_ = domains;
   }
-  ESKER_HD DeviceAtomic<std::uint32_t>& mailbox(std::uint32_t domain) const {
-    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(mailboxes_)[domain];
+  ESKER_HD std::uint32_t windows() const { return (domains_ + kWindow - 1) / kWindow; }
+  /// Racy: one of that number asks. Numbers past the last domain do not.
+  ESKER_HD bool was_asking(std::uint32_t domain) const {
+    return domain < domains_ && state(domain).load_relaxed() == kAsking;
+  }
+  ESKER_HD void ask(std::uint32_t domain) { state(domain).store_release(kAsking); }  // [request]
+  /// False: others have promised it something, or it asks no more. Else put() must follow.
+  ESKER_HD bool try_promise(std::uint32_t domain) {
+    std::uint32_t asking = kAsking;
+    return state(domain).compare_exchange_acq_rel(asking, kPromised);  // [request]
+  }
+  ESKER_HD void put(std::uint32_t domain) { state(domain).store_release(kFull); }  // [bundle]
+  ESKER_HD bool try_get(std::uint32_t domain) {
+    if (state(domain).load_relaxed() != kFull) return false;
+    (void)state(domain).load_acquire();  // [bundle]
+    state(domain).store_relaxed(kBusy);
+    return true;
   }
 
-  std::uint64_t* requests_ = nullptr;   // zeroed; a power of two, no fewer than domains
-  std::uint32_t* mailboxes_ = nullptr;  // kNone, one a domain
-  std::uint64_t mask_ = 0;
-  alignas(kLineBytes) DeviceAtomic<std::uint64_t> asked_;
-  DeviceAtomic<std::uint64_t> promised_;
+ private:
+  ESKER_HD DeviceAtomic<std::uint32_t>& state(std::uint32_t domain) const {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(states_)[domain];
+  }
+
+  std::uint32_t* states_ = nullptr;  // kBusy, one a domain
+  std::uint32_t domains_ = 0;
 };
 
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
@@ -131,13 +157,49 @@ struct Counts {
   std::uint64_t idle_ns, domain_ns;  // without work; from a domain's start to its end
 };
 
+/// Of one domain, at hand: when it worked. All lanes call start() to close(); one keeps them.
+class DomainTimes {
+ public:
+  template <class Lanes>
+  ESKER_HD void start(const Lanes& lanes) {
+    lanes.leader([&] {
+      idle_ns_ = 0;
+      began_ns_ = Lane::clock_ns();
+    });
+  }
+  template <class Lanes>
+  ESKER_HD void add_idle(const Lanes& lanes, std::uint64_t began_ns) {
+    lanes.leader([&] { idle_ns_ += Lane::clock_ns() - began_ns; });
+  }
+  /// Work begins: a span of a run that is watched.
+  template <class Lanes>
+  ESKER_HD void open(const Lanes& lanes, std::uint64_t tasks) {
+    lanes.leader([&] {
+      opened_ns_ = Lane::clock_ns();
+      tasks_before_ = tasks;
+    });
+  }
+  template <class Lanes>
+  ESKER_HD void close(const Lanes& lanes, const Watch& watch, std::uint64_t tasks, std::uint32_t domain) {
+    lanes.leader([&] { watch.add_span({opened_ns_, Lane::clock_ns(), tasks - tasks_before_, domain}); });
+  }
+  /// The leader's, at the domain's end.
+  ESKER_HD void sum_up(Counts& counts) const {
+    counts.idle_ns = idle_ns_;
+    counts.domain_ns = Lane::clock_ns() - began_ns_;
+  }
+
+ private:
+  std::uint64_t began_ns_, idle_ns_, opened_ns_, tasks_before_;
+};
+
 /// One run, in memory that all domains reach.
 struct RunState {
-  Pool pages, bundles, joins;
-  Exchange exchange;
+  Pools pages, joins;
+  Mailboxes mailboxes;
 
   std::uint32_t* page_words;
-  std::uint32_t* bundle_words;
+  std::uint32_t* bundle_words;  // a domain's after the other
   std::uint32_t* join_words;
   std::uint64_t seed;                       // of tests' decisions at random
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
@@ -151,6 +213,8 @@ struct RunState {
   std::uint32_t error_type;
   std::uint64_t error_values[2];
 
+  /// Where tasks do not join: bundles that are not finished.
+  alignas(kLineBytes) DeviceAtomic<std::uint32_t> unfinished;
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 

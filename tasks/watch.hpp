@@ -20,11 +20,11 @@ struct Span {
   std::uint32_t domain;
 };
 
-/// Of tasks of one type that domains ran with some levels of their stacks below. A stack starts at the tasks
-/// that its domain was given, so its levels are not the depth of the whole recursion.
+/// Of tasks of one type that domains took from some segments of their stacks: levels that stand together. A
+/// stack starts at the tasks that its domain was given, so this is not the depth of the whole recursion.
 struct LevelCounts {
-  std::uint32_t channel;      // the type's number: the order in which the first task's Spawns reach it
-  std::uint32_t first_level;  // levels from this one to the next that is listed: 0, 1, 2, 4, 8, ...
+  std::uint32_t channel;        // the type's number: the order in which the first task's Spawns reach it
+  std::uint32_t first_segment;  // those from this one to the next power of two: 0, 1, 2, 4, 8, ...
   std::uint64_t tasks, batches, full_batches;
 };
 
@@ -59,9 +59,9 @@ class Watch {
 
   // One lane of a domain calls; the watch is on.
 
-  ESKER_HD void add_batch(std::uint32_t channel, std::uint32_t level, std::uint32_t tasks,
+  ESKER_HD void add_batch(std::uint32_t channel, std::uint32_t segment, std::uint32_t tasks,
                           bool is_full) const {
-    auto* const counts = counts_of(channel, level);
+    auto* const counts = counts_of(channel, segment);
     (void)counts[0].fetch_add_relaxed(tasks);
     (void)counts[1].fetch_add_relaxed(1);
     if (is_full) (void)counts[2].fetch_add_relaxed(1);
@@ -75,9 +75,9 @@ class Watch {
   }
 
  private:
-  ESKER_HD DeviceAtomic<std::uint64_t>* counts_of(std::uint32_t channel, std::uint32_t level) const {
+  ESKER_HD DeviceAtomic<std::uint64_t>* counts_of(std::uint32_t channel, std::uint32_t segment) const {
     std::uint32_t bits = 0;
-    while (bits + 1 < kLevels && level >> bits != 0) ++bits;
+    while (bits + 1 < kLevels && segment >> bits != 0) ++bits;
     return memory_->counts[channel < kChannels ? channel : kChannels - 1][bits];
   }
 

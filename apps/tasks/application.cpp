@@ -20,7 +20,8 @@ void Options::add_to(esker::CommandLine& line) {
       .add("json", &json, "write one JSON object to this file; - is standard output")
       .add("memory-bytes", &memory_bytes, "memory of the device for tasks that wait")
       .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are")
-      .add("levels", &levels, "count batches by channel and level, which takes time; --trace does too");
+      .add("levels", &levels,
+           "count batches by channel and segment of stacks, which takes time; --trace does too");
 }
 
 esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
@@ -66,7 +67,7 @@ nlohmann::json facts_of(const esker::tasks::Report& report) {
                           {"peak_memory_bytes", report.peak_memory_bytes}};
   for (const esker::tasks::LevelCounts& counts : report.watched.levels) {
     facts["levels"].push_back({{"channel", counts.channel},
-                               {"first_level", counts.first_level},
+                               {"first_segment", counts.first_segment},
                                {"tasks", counts.tasks},
                                {"batches", counts.batches},
                                {"full_batches", counts.full_batches}});
