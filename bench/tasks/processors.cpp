@@ -6,15 +6,14 @@
 #include "sides.hpp"
 
 namespace esker::bench {
-namespace {
 
-struct Words {
+struct WordsOfHold {
   DeviceAtomic<std::uint32_t> started, left, release;
 };
 
 /// Groups of one wave, one a processor. When all have started, those beyond `held` leave.
-struct Hold {
-  Words* words;
+struct HoldProcessors {
+  WordsOfHold* words;
   std::uint32_t groups, held;
   ESKER_HD void operator()(Lane lane) const {
     if (lane.lane() != 0) return;
@@ -30,19 +29,17 @@ struct Hold {
   }
 };
 
-}  // namespace
-
 class ProcessorsHeld::State {
  public:
   State(const Device& device, std::uint32_t processors_left)
       : device_{device},
         stream_{device.stream()},
-        words_{device.memory<Words>(1)},
-        seen_{device.pinned<Words>(1)} {
+        words_{device.memory<WordsOfHold>(1)},
+        seen_{device.pinned<WordsOfHold>(1)} {
     const std::uint32_t processors = device.properties().processors;
     const std::uint32_t scratch = device.properties().group_scratch_bytes;
     const std::uint32_t lanes = device.properties().wave_lanes;
-    const Hold hold{words_.data(), processors, processors - processors_left};
+    const HoldProcessors hold{words_.data(), processors, processors - processors_left};
     // What a simulated GPU takes every kernel to declare does not fit beside all there is.
     const bool is_simulated = device.backend() == Backend::kSimulated;
     if (!is_simulated && device.resident_groups(hold, lanes, scratch) != processors)
@@ -51,7 +48,7 @@ class ProcessorsHeld::State {
                   is_simulated ? 0 : scratch);
     const auto start = std::chrono::steady_clock::now();
     while (true) {
-      device.copy(seen_.data(), words_.data(), sizeof(Words));
+      device.copy(seen_.data(), words_.data(), sizeof(WordsOfHold));
       if (seen_[0].started.load_relaxed() == processors && seen_[0].left.load_relaxed() == processors_left)
         return;
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds{5}) {
@@ -72,8 +69,8 @@ class ProcessorsHeld::State {
 
   const Device device_;
   const Stream stream_;
-  DeviceArray<Words> words_;
-  PinnedArray<Words> seen_;
+  DeviceArray<WordsOfHold> words_;
+  PinnedArray<WordsOfHold> seen_;
 };
 
 ProcessorsHeld::ProcessorsHeld(const Device& device, std::uint32_t processors_left) {
