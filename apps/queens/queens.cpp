@@ -9,6 +9,7 @@
 #include "../harness/application.hpp"
 #include "../harness/failure.hpp"
 #include "../tasks/application.hpp"
+#include "queens_task.hpp"
 
 namespace {
 
@@ -16,25 +17,6 @@ constexpr std::uint64_t kSolutions[] = {
     1,   1,     0,      0,      2,       10,        4,          40,         92,          352,
     724, 2'680, 14'200, 73'712, 365'596, 2'279'184, 14'772'512, 95'815'104, 666'090'624, 4'968'057'848};
 constexpr std::uint64_t kMostQueens = std::size(kSolutions) - 1;
-
-struct Board {
-  using Result = void;
-  static constexpr int kMaxSpawns = 2;
-  std::uint32_t columns;      // that have a queen; all ones: the board is full
-  std::uint32_t left, right;  // that a queen attacks along a diagonal, in the next row
-  std::uint32_t free;         // of the next row, still to be tried; not 0
-  std::uint32_t all;          // columns of the board
-
-  ESKER_HD void operator()(auto& task) const {
-    const std::uint32_t queen = free & (~free + 1), others = free ^ queen;
-    if (others != 0) task.spawn(Board{columns, left, right, others, all});
-    const std::uint32_t placed = columns | queen;
-    if (placed == all) return task.add(1);
-    const std::uint32_t next_left = (left | queen) << 1, next_right = (right | queen) >> 1;
-    const std::uint32_t next_free = all & ~(placed | next_left | next_right);
-    if (next_free != 0) task.spawn(Board{placed, next_left, next_right, next_free, all});
-  }
-};
 
 int run(int argc, char** argv) {
   task_apps::Options o;
@@ -46,12 +28,11 @@ int run(int argc, char** argv) {
   const esker::Device device = o.parse(line, argc, argv);
   if (n > kMostQueens) harness::usage("--n is at most " + std::to_string(kMostQueens));
   if (n == 0) n = o.size == "small" ? 10 : o.size == "medium" ? 13 : 16;
-  const std::uint32_t all = (1u << n) - 1;
-  esker::tasks::ForkJoin<Board> tasks(device, o.task_options());
+  esker::tasks::ForkJoin<queens::Board> tasks(device, o.task_options());
   const auto measured = task_apps::measure(
       o,
       [&] {
-        tasks.run(Board{0, 0, 0, all, all});
+        tasks.run(queens::Board::empty(static_cast<std::uint32_t>(n)));
         return tasks.report().sum == kSolutions[n];
       },
       [&]() -> const auto& { return tasks.report(); });

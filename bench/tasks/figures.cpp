@@ -10,9 +10,10 @@
 namespace esker::bench {
 
 std::uint64_t tasks_of(const Bench& bench, const Problem& problem) {
-  if (problem.kind != Kind::kQueens) return 2 * expected({Kind::kFib, problem.n + 1}) - 1;
+  if (problem.kind == Kind::kFib || problem.kind == Kind::kFibLeaves)
+    return 2 * expected({Kind::kFib, problem.n + 1}) - 1;
   const auto program = fork_join(bench.device, problem, bench.options());
-  (void)program->run();
+  (void)timed(*program);
   return program->report().tasks;
 }
 
@@ -27,10 +28,20 @@ nlohmann::json facts_of(const tasks::Report& report) {
           {"peak_memory_bytes", report.peak_memory_bytes}};
 }
 
+Outcome timed(Program& program) {
+  program.prepare();
+  Outcome outcome = timed([&] { return program.run(); });
+  outcome.result = program.check(outcome.result);
+  return outcome;
+}
+
+Side side_of(const std::string& name, const std::shared_ptr<Program>& program) {
+  return {name, [program] { return timed(*program); }, [program] { return facts_of(program->report()); }};
+}
+
 Side esker_side(const Bench& bench, const Problem& problem, const std::string& remark) {
   const std::shared_ptr<Program> program = fork_join(bench.device, problem, bench.options());
-  return {"esker" + remark, [program] { return timed([&] { return program->run(); }); },
-          [program] { return facts_of(program->report()); }};
+  return side_of("esker" + remark, program);
 }
 
 void add_ratios(nlohmann::json& turns) {
@@ -141,6 +152,8 @@ std::span<const Figure> figures() {
   static constexpr Figure kFigures[] = {
       {"fib", "fib(n), a task a call, beside rivals", take_fib},
       {"queens", "n queens, a task a placement, beside rivals", take_queens},
+      {"sort", "sorting words, beside a library's sort", take_sort},
+      {"mandelbrot", "Mariani and Silver's method, beside dynamic parallelism", take_mandelbrot},
       {"4-13", "from one processor to all", take_speedup},
       {"4-15", "all tasks through one channel: by lanes, by waves, padded", take_channels},
       {"4-16", "the channel's capacity", take_widths},

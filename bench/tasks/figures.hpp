@@ -19,6 +19,8 @@ struct Sizes {
   std::uint64_t launch_fib = 17;                        // dynamic parallelism
   std::uint64_t channel_fib = 24, channel_queens = 10;  // Figures 4-15 and 4-16
   std::uint64_t speedup_fib = 0, speedup_queens = 0;    // Figure 4-13, and memory
+  std::uint64_t sort = 0, speedup_sort = 0;             // words
+  std::uint64_t mandelbrot = 0;                         // pixels of a side
   std::uint64_t stops = 100;                            // runs that are ended, of each kind
 };
 
@@ -50,6 +52,10 @@ std::span<const Figure> figures();
 std::uint64_t tasks_of(const Bench& bench, const Problem& problem);
 /// What a run's report says.
 nlohmann::json facts_of(const tasks::Report& report);
+/// A run of a program with its checks, and the time of the run alone.
+Outcome timed(Program& program);
+/// A program as a side, with its report.
+Side side_of(const std::string& name, const std::shared_ptr<Program>& program);
 /// Esker as a side, named "esker" with `remark` behind it.
 Side esker_side(const Bench& bench, const Problem& problem, const std::string& remark = "");
 /// A line and a field "over_first" a side: its time over that of the first.
@@ -57,6 +63,8 @@ void add_ratios(nlohmann::json& turns);
 
 nlohmann::json take_fib(const Bench& bench);
 nlohmann::json take_queens(const Bench& bench);
+nlohmann::json take_sort(const Bench& bench);
+nlohmann::json take_mandelbrot(const Bench& bench);
 nlohmann::json take_speedup(const Bench& bench);
 nlohmann::json take_channels(const Bench& bench);
 nlohmann::json take_widths(const Bench& bench);

@@ -17,11 +17,19 @@ namespace esker::bench {
 class Program {
  public:
   virtual ~Program() = default;
+  /// Before the clock starts.
+  virtual void prepare() {}
   virtual std::uint64_t run() = 0;
+  /// After it has stopped: the result, of what run() has returned.
+  virtual std::uint64_t check(std::uint64_t returned) { return returned; }
   virtual const tasks::Report& report() const = 0;
 };
 std::unique_ptr<Program> fork_join(const Device& device, const Problem& problem,
                                    const tasks::Options& options);
+
+/// Of kSort, which fork_join() makes too.
+std::unique_ptr<Program> sort_program(const Device& device, const Problem& problem,
+                                      const tasks::Options& options);
 
 using Run = std::function<std::uint64_t()>;
 

@@ -33,8 +33,8 @@ Outcome verified(const std::string& problem, std::uint64_t expected, const Side&
 
 }  // namespace
 
-nlohmann::json take_turns(const std::string& problem, std::uint64_t expected, double tasks,
-                          const std::vector<Side>& sides, const Effort& effort) {
+nlohmann::json take_turns(const std::string& problem, std::uint64_t expected, double work,
+                          const std::vector<Side>& sides, const Effort& effort, const std::string& unit) {
   for (const Side& side : sides) (void)verified(problem, expected, side);
   std::vector<std::vector<double>> seconds(sides.size());
   for (std::uint64_t i = 0; i < effort.repeats; ++i) {
@@ -44,16 +44,17 @@ nlohmann::json take_turns(const std::string& problem, std::uint64_t expected, do
       seconds[s].push_back(verified(problem, expected, sides[s]).seconds);
     }
   }
-  nlohmann::json report = {{"problem", problem}, {"result", expected}, {"tasks", tasks}};
+  nlohmann::json report = {{"problem", problem}, {"result", expected}, {unit, work}};
   for (std::size_t s = 0; s < sides.size(); ++s) {
     const auto [lowest, highest] = std::minmax_element(seconds[s].begin(), seconds[s].end());
     const double middle = median(seconds[s]);
-    nlohmann::json side = {{"name", sides[s].name}, {"seconds", seconds[s]}, {"median", middle},
-                           {"lowest", *lowest},     {"highest", *highest},   {"tasks_per_s", tasks / middle}};
+    nlohmann::json side = {{"name", sides[s].name}, {"seconds", seconds[s]},
+                           {"median", middle},      {"lowest", *lowest},
+                           {"highest", *highest},   {unit + "_per_s", work / middle}};
     if (sides[s].facts) side.update(sides[s].facts());
     report["sides"].push_back(side);
-    fmt::print("{:12} {:28} {:10.6f} s ({:.6f} to {:.6f}), {:10.2f} M tasks/s\n", problem, sides[s].name,
-               middle, *lowest, *highest, tasks / middle / 1e6);
+    fmt::print("{:12} {:28} {:10.6f} s ({:.6f} to {:.6f}), {:10.2f} M {}/s\n", problem, sides[s].name, middle,
+               *lowest, *highest, work / middle / 1e6, unit);
   }
   return report;
 }

@@ -34,10 +34,11 @@ Outcome timed(const std::function<std::uint64_t()>& run);
 
 /// Runs each side once, which must find `expected`, and then all in turn, `repeats` times. Prints a line a
 /// side, and returns {problem, result, tasks, sides: [{name, seconds: [], median, lowest, highest,
-/// tasks_per_s, facts...}]}.
+/// tasks_per_s, facts...}]}; of another unit of work with its name in place of "tasks".
 /// Errors. std::runtime_error that names the side: its result is another one. What a side throws.
-nlohmann::json take_turns(const std::string& problem, std::uint64_t expected, double tasks,
-                          const std::vector<Side>& sides, const Effort& effort);
+nlohmann::json take_turns(const std::string& problem, std::uint64_t expected, double work,
+                          const std::vector<Side>& sides, const Effort& effort,
+                          const std::string& unit = "tasks");
 
 /// The median of the side with this name, in what take_turns() returns.
 double median_of(const nlohmann::json& turns, const std::string& side);
