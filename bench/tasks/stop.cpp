@@ -15,27 +15,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Reason = tasks::TaskError::Reason;
 
-/// fib, until the host says that it fails.
-struct FailingFib {
+/// fib, until the host says that tasks fail, or that they spawn without an end.
+template <bool kFails>
+struct EndingFib {
   static constexpr int kMaxSpawns = 2;
   static constexpr int kLooks = 16;
-  const SystemAtomic<std::uint32_t>* fails;  // in pinned memory: tasks of that size look
+  const SystemAtomic<std::uint32_t>* told;  // in pinned memory: tasks of that size look
   int n;
   ESKER_HD void operator()(auto& task) const {
-    if (n == kLooks && fails->load_relaxed() != 0) return task.fail(7, kLooks, 0);
+    int less = 1;
+    if (n == kLooks && told->load_relaxed() != 0) {
+      if (kFails) return task.fail(7, kLooks, 0);
+      less = 0;  // each of these tasks spawns two like it
+    }
     if (n < 2) return task.give(n);
-    task.spawn(FailingFib{fails, n - 1}, FailingFib{fails, n - 2}).then([](auto& then, long a, long b) {
+    task.spawn(EndingFib{told, n - less}, EndingFib{told, n - 2 * less}).then([](auto& then, long a, long b) {
       then.give(a + b);
     });
-  }
-};
-
-/// Without an end.
-struct Deep {
-  static constexpr int kMaxSpawns = 2;
-  int n;
-  ESKER_HD void operator()(auto& task) const {
-    task.spawn(Deep{n + 1}, Deep{n + 2}).then([](auto& then, long a, long b) { then.give(a + b); });
   }
 };
 
@@ -87,21 +83,17 @@ double stopped(const Bench& bench, std::string& message) {
   return seconds_to_end(
       program, Fib{kLong}, Reason::kStopped, [&] { options.stop.request_stop(); }, message);
 }
-double failed(const Bench& bench, std::string& message) {
-  const auto fails = bench.device.pinned<SystemAtomic<std::uint32_t>>(1);
-  tasks::ForkJoin<FailingFib> program(bench.device, bench.options());
-  return seconds_to_end(
-      program, FailingFib{fails.data(), kLong}, Reason::kFailed, [&] { fails[0].store_relaxed(1); }, message);
-}
-/// The whole run: nobody knows when the last page was taken.
-double overflowed(const Bench& bench, std::string& message) {
+template <bool kFails>
+double told(const Bench& bench, std::string& message) {
+  const auto told = bench.device.pinned<SystemAtomic<std::uint32_t>>(1);
   tasks::Options options = bench.options();
-  options.memory_bytes = std::uint64_t{16} << 20;
-  tasks::ForkJoin<Deep> program(bench.device, options);
-  const Clock::time_point began = Clock::now();
-  const End end = end_of(program, Deep{0}, Reason::kOutOfMemory);
-  message = end.message;
-  return std::chrono::duration<double>(end.at - began).count();
+  if (!bench.is_on_gpu())
+    options.memory_bytes = std::uint64_t{1} << 20;  // two threads fill it in a millisecond
+  using Root = EndingFib<kFails>;
+  tasks::ForkJoin<Root> program(bench.device, options);
+  return seconds_to_end(
+      program, Root{told.data(), kLong}, kFails ? Reason::kFailed : Reason::kOutOfMemory,
+      [&] { told[0].store_relaxed(1); }, message);
 }
 
 }  // namespace
@@ -113,8 +105,7 @@ nlohmann::json take_stop(const Bench& bench) {
     std::vector<double> seconds = {};
     std::string message = {};
   };
-  Ending kinds[] = {
-      {"stop", stopped}, {"a task fails", failed}, {"out of memory, the whole run", overflowed}};
+  Ending kinds[] = {{"stop", stopped}, {"a task fails", told<true>}, {"memory runs out", told<false>}};
   // The device is as it was: each is followed by a run that must be right.
   const Problem next{Kind::kFib, 15};
   const auto program = fork_join(bench.device, next, bench.options());
