@@ -54,6 +54,8 @@ class Lane {
   /// A clock that all lanes of a device share, and the host's threads on the CPU: nanoseconds since some
   /// time. It may move in steps of a microsecond.
   ESKER_HD static std::uint64_t clock_ns() { return detail::clock_ns(); }
+  /// The fastest and finest clock: ticks of the processor that runs the lane, at whatever rate.
+  ESKER_HD static std::uint64_t clock_ticks() { return detail::clock_ticks(); }
 
  private:
   std::uint64_t global_id_;

@@ -36,9 +36,11 @@ class Domain {
 
  public:
   /// `number` among the domains of the run, `hot` are kHotWords.
-  ESKER_HD Domain(const Lanes& lanes, RunState& run, std::uint32_t* hot, std::uint32_t number)
+  ESKER_HD Domain(const Lanes& lanes, RunState& run, const Watch& watch, std::uint32_t* hot,
+                  std::uint32_t number)
       : lanes_{lanes},
         run_{run},
+        watch_{watch},
         hot_{hot},
         levels_{lanes, run, hot, number},
         number_{number},
@@ -53,7 +55,7 @@ class Domain {
       times().open(lanes_, counts_.tasks);
       while (work() == End::kDone && take_over(finish())) {
       }
-      if (run_.watch.is_on()) times().close(lanes_, run_.watch, counts_.tasks, number_);
+      if (watch_.is_on()) times().close(lanes_, watch_, counts_.tasks, number_);
     }
     add_counts();
   }
@@ -167,7 +169,7 @@ class Domain {
     counts_.tasks += n;
     const bool is_full = is_whole || n == kBatch;
     if (is_full) ++counts_.full_batches;
-    if (run_.watch.is_on()) lanes_.leader([&] { run_.watch.add_batch(type, segment, n, is_full); });
+    if (watch_.is_on()) lanes_.leader([&] { watch_.add_batch(type, segment, n, is_full); });
     return true;
   }
   /// Returns how many there were.
@@ -211,12 +213,14 @@ class Domain {
     }
     lanes_.sync();
     const Place<S> place{hot_, &run_, level, n};
+    if (watch_.times_tasks()) times().enter_tasks(lanes_);
     const std::uint64_t waiting = batch.run(lanes_, n, [&](std::uint32_t i, const Taken& taken) {
       Context<S, T> context(place, i, taken.ref);
       taken.task(context);
       return context.finish();
     });
     lanes_.sync();
+    if (watch_.times_tasks()) times().leave_tasks(lanes_);
     if (is_new) {
       store_waiting(level, waiting);
       if (waiting != 0 || LevelStack<S>::type_with_tasks(levels_.words(level)) != Set::kTypes) levels_.up();
@@ -236,6 +240,7 @@ class Domain {
     const auto go_on = [&](std::uint32_t i) {
       return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
     };
+    if (watch_.times_tasks()) times().enter_tasks(lanes_);
     std::uint64_t again = 0;
     if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
       again = go_on(0) ? 1 : 0;
@@ -244,6 +249,7 @@ class Domain {
       again = lanes_.for_bits(waiting, go_on);
     }
     lanes_.sync();
+    if (watch_.times_tasks()) times().leave_tasks(lanes_);
     store_waiting(levels_.top(), again);
     lanes_.sync();
     ++counts_.resumed;
@@ -350,7 +356,7 @@ class Domain {
         (void)run_.unfinished.fetch_add_relaxed(1);
       }
       level[Layout::kCount + type] = left_over;
-      if (run_.watch.is_on()) run_.watch.add_given(type, n);
+      if (watch_.is_on()) watch_.add_given(type, n);
       run_.mailboxes.put(taker);
     });
     ++counts_.given;
@@ -473,6 +479,7 @@ class Domain {
 
   Lanes lanes_;
   RunState& run_;
+  const Watch watch_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
   const std::uint32_t number_;

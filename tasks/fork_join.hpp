@@ -44,13 +44,14 @@ ESKER_PASS_BEGIN
 template <class Root>
 struct WaveDomains {
   RunState* run;
+  Watch watch;
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if !defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, WaveLanes::Shape>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
     const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
     const auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
-    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), hot + wave * S::kHotWords, domain).run();
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), watch, hot + wave * S::kHotWords, domain).run();
 #endif
   }
 };
@@ -58,13 +59,14 @@ struct WaveDomains {
 template <class Root, class Shape>
 struct ThreadDomains {
   RunState* run;
+  Watch watch;
   std::uint32_t* hot;
   ESKER_HD void operator()([[maybe_unused]] Lane lane) const {
 #if defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, Shape>;
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
     try {
-      Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
+      Domain<S>(ThreadLanes{}, *run, watch, hot + domain * S::kHotWords, domain).run();
     } catch (...) {
       (void)run->end(Outcome::kFailed);  // or the other domains would wait for what this one holds
       throw;
@@ -115,7 +117,6 @@ class ForkJoin {
     if (options.watch) {
       watch_ = device.memory<detail::Watch::Memory>(1, {"what a run keeps of itself"});
       watch_seen_ = device.pinned<detail::Watch::Memory>(1, {"what a run keeps of itself"});
-      memory_.watch = watch_.data();
     }
     if (is_on_host()) {
       prepare_threads();
@@ -135,9 +136,9 @@ class ForkJoin {
         detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
         stream_);
     if (is_on_host()) {
-      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
+      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), watch(), hot_.data()}, stream_);
     } else {
-      device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
+      device_.launch(shape_, detail::WaveDomains<Root>{run_.data(), watch()}, stream_, scratch_bytes_);
       wait();
     }
     device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
@@ -160,6 +161,7 @@ class ForkJoin {
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
 
+  detail::Watch watch() { return {options_.watch ? watch_.data() : nullptr, options_.time_tasks}; }
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
 
   void prepare_threads() {
@@ -186,7 +188,7 @@ class ForkJoin {
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;
-    const detail::WaveDomains<Root> kernel{run_.data()};
+    const detail::WaveDomains<Root> kernel{run_.data(), watch()};
     std::uint64_t groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
     if (options_.domains != 0)
       groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
@@ -274,6 +276,7 @@ class ForkJoin {
     report_.waits = counts.asked;
     if (options_.watch) report_.watched = detail::watched_in(watch_seen_[0]);
     report_.idle = std::chrono::nanoseconds{counts.idle_ns};
+    report_.in_tasks = std::chrono::nanoseconds{counts.in_tasks_ns};
     report_.present = std::chrono::nanoseconds{counts.domain_ns};
     report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
                                 std::uint64_t{run.joins.peak()} * join_bytes_ + bundle_bytes_;

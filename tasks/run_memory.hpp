@@ -11,7 +11,6 @@ namespace esker::tasks::detail {
 
 /// Pointers into a device's memory, by which domains find everything.
 struct RunMemory {
-  Watch::Memory* watch;  // null: off
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
@@ -36,7 +35,6 @@ struct Prepare {
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;
     run->seed = seed;
-    run->watch.reset(memory.watch);
     run->stop_word.store_relaxed(0);
     run->stop = stop != nullptr ? stop : &run->stop_word;
     run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));

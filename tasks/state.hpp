@@ -154,7 +154,7 @@ enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfM
 /// Sums over domains.
 struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
-  std::uint64_t idle_ns, domain_ns;  // without work; from a domain's start to its end
+  std::uint64_t idle_ns, domain_ns, in_tasks_ns;  // without work; from a domain's start to its end; in tasks
 };
 
 /// Of one domain, at hand: when it worked. All lanes call start() to close(); one keeps them.
@@ -163,8 +163,9 @@ class DomainTimes {
   template <class Lanes>
   ESKER_HD void start(const Lanes& lanes) {
     lanes.leader([&] {
-      idle_ns_ = 0;
+      idle_ns_ = in_tasks_ = 0;
       began_ns_ = Lane::clock_ns();
+      began_ = Lane::clock_ticks();
     });
   }
   template <class Lanes>
@@ -183,14 +184,25 @@ class DomainTimes {
   ESKER_HD void close(const Lanes& lanes, const Watch& watch, std::uint64_t tasks, std::uint32_t domain) {
     lanes.leader([&] { watch.add_span({opened_ns_, Lane::clock_ns(), tasks - tasks_before_, domain}); });
   }
+  template <class Lanes>
+  ESKER_HD void enter_tasks(const Lanes& lanes) {
+    lanes.leader([&] { entered_ = Lane::clock_ticks(); });
+  }
+  template <class Lanes>
+  ESKER_HD void leave_tasks(const Lanes& lanes) {
+    lanes.leader([&] { in_tasks_ += Lane::clock_ticks() - entered_; });
+  }
   /// The leader's, at the domain's end.
   ESKER_HD void sum_up(Counts& counts) const {
     counts.idle_ns = idle_ns_;
     counts.domain_ns = Lane::clock_ns() - began_ns_;
+    const double share = static_cast<double>(in_tasks_) / static_cast<double>(Lane::clock_ticks() - began_);
+    counts.in_tasks_ns = static_cast<std::uint64_t>(share * static_cast<double>(counts.domain_ns));
   }
 
  private:
   std::uint64_t began_ns_, idle_ns_, opened_ns_, tasks_before_;
+  std::uint64_t began_, entered_, in_tasks_;  // ticks
 };
 
 /// One run, in memory that all domains reach.
@@ -203,8 +215,6 @@ struct RunState {
   std::uint32_t* join_words;
   std::uint64_t seed;                       // of tests' decisions at random
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
-
-  Watch watch;
 
   SystemAtomic<std::uint32_t> stop_word;  // on a GPU what `stop` points to: the host writes it by a copy
   alignas(kLineBytes)

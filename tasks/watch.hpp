@@ -54,8 +54,11 @@ class Watch {
     Span kept[kMostSpans];
   };
 
-  ESKER_HD void reset(Memory* memory) { memory_ = memory; }
+  Watch() = default;
+  /// Null: no spans and counts.
+  Watch(Memory* memory, bool times_tasks) : memory_{memory}, times_tasks_{times_tasks} {}
   ESKER_HD bool is_on() const { return memory_ != nullptr; }
+  ESKER_HD bool times_tasks() const { return times_tasks_; }
 
   // One lane of a domain calls; the watch is on.
 
@@ -82,6 +85,7 @@ class Watch {
   }
 
   Memory* memory_ = nullptr;
+  bool times_tasks_ = false;
 };
 
 /// What a run left there.

@@ -46,7 +46,7 @@ esker::tasks::Options Options::task_options() const {
   esker::tasks::Options options;
   options.memory_bytes = memory_bytes;
   options.domains = static_cast<std::uint32_t>(domains);
-  options.watch = levels || trace != nullptr;
+  options.watch = options.time_tasks = levels || trace != nullptr;
   return options;
 }
 
@@ -65,6 +65,8 @@ nlohmann::json facts_of(const esker::tasks::Report& report) {
                           {"idle_seconds", std::chrono::duration<double>(report.idle).count()},
                           {"domain_seconds", std::chrono::duration<double>(report.present).count()},
                           {"peak_memory_bytes", report.peak_memory_bytes}};
+  if (report.in_tasks.count() != 0)
+    facts["task_seconds"] = std::chrono::duration<double>(report.in_tasks).count();
   for (const esker::tasks::LevelCounts& counts : report.watched.levels) {
     facts["levels"].push_back({{"channel", counts.channel},
                                {"first_segment", counts.first_segment},

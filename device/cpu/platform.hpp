@@ -17,6 +17,7 @@ ESKER_HD inline std::uint64_t clock_ns() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
+ESKER_HD inline std::uint64_t clock_ticks() { return clock_ns(); }
 
 /// The lanes of the GPU that was built run on the host's cores.
 inline constexpr bool kLanesUseHostCores = false;

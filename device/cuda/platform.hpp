@@ -16,6 +16,7 @@ ESKER_HD inline std::uint64_t clock_ns() {
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
+ESKER_HD inline std::uint64_t clock_ticks() { return static_cast<std::uint64_t>(clock64()); }
 
 inline constexpr bool kLanesUseHostCores = false;
 inline constexpr bool kHostCallsDeviceCode = false;

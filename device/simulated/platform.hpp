@@ -21,6 +21,7 @@ inline std::uint64_t clock_ns() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
+inline std::uint64_t clock_ticks() { return clock_ns(); }
 
 inline constexpr bool kLanesUseHostCores = true;
 

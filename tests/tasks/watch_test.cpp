@@ -38,9 +38,10 @@ ESKER_HD void Even::operator()(auto& task) const {
 constexpr int kDepth = 11;
 constexpr std::uint64_t kTasks = (1u << (kDepth + 1)) - 1;
 
-Report report_of(bool watch) {
+Report report_of(bool watch, bool time_tasks = false) {
   tasks::Options options;
   options.watch = watch;
+  options.time_tasks = time_tasks;
   ForkJoin<Even> run(Device::open(), options);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(run.run(Even{kDepth}), 1 << kDepth);
   return run.report();
@@ -92,6 +93,15 @@ TEST(Report, HasTheTimeWithoutWork) {
   const Report report = report_of(false);
   EXPECT_GT(report.present.count(), 0);
   EXPECT_LE(report.idle.count(), report.present.count());
+  EXPECT_EQ(report.in_tasks.count(), 0);
+}
+
+TEST(Report, HasTheTimeInTasksIfAsked) {
+  const Report report = report_of(false, true);
+  EXPECT_GT(report.in_tasks.count(), 0);
+  // Two clocks may differ a little.
+  EXPECT_LE((report.in_tasks + report.idle).count(), report.present.count() * 21 / 20);
+  EXPECT_TRUE(report.watched.levels.empty());
 }
 
 }  // namespace
