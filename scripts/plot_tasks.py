@@ -17,15 +17,16 @@ Case = dict[str, Any]
 
 
 def rates_of_sides(axes: Any, case: Case) -> None:
-    """Tasks a second of each side, and the range of its runs."""
+    """Work a second of each side, and the range of its runs."""
     sides = case["sides"]
-    rates = [side["tasks_per_s"] for side in sides]
-    low = [rate - case["tasks"] / side["highest"] for rate, side in zip(rates, sides)]
-    high = [case["tasks"] / side["lowest"] - rate for rate, side in zip(rates, sides)]
+    unit = next(unit for unit in ("tasks", "words", "pixels") if unit in case)
+    rates = [side[f"{unit}_per_s"] for side in sides]
+    low = [rate - case[unit] / side["highest"] for rate, side in zip(rates, sides)]
+    high = [case[unit] / side["lowest"] - rate for rate, side in zip(rates, sides)]
     axes.errorbar(rates, [side["name"] for side in sides], xerr=[low, high], fmt="o", color="#0072b2")
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("tasks a second")
+    axes.set_xlabel(f"{unit} a second")
 
 
 def speedups(axes: Any, cases: list[Case]) -> None:
@@ -54,12 +55,17 @@ def memory(axes: Any, cases: list[Case]) -> None:
 
 
 def shares(axes: Any, cases: list[Case]) -> None:
-    """Time without work, of all domains."""
+    """Of the time of all domains: without work, in the scheduler, in tasks."""
     sides = [case["sides"][0] for case in cases]
     names = [f"{case['problem']} {side['name']}" for case, side in zip(cases, sides)]
-    axes.barh(names, [100 * side["idle_share"] for side in sides], color="#e69f00")
+    left = [0.0] * len(sides)
+    for share, label, color in (("idle_share", "without work", "#e69f00"), ("scheduler_share", "scheduler", "#0072b2"),
+                                ("task_share", "tasks", "#999999")):
+        width = [100 * side[share] for side in sides]
+        axes.barh(names, width, left=left, color=color, label=label)
+        left = [a + b for a, b in zip(left, width)]
     axes.invert_yaxis()
-    axes.set_xlabel("time without work, %")
+    axes.set_xlabel("time of all domains, %")
 
 
 CURVES: dict[str, Callable[[Any, list[Case]], None]] = {
@@ -70,8 +76,7 @@ def draw(name: str, cases: list[Case]) -> Any:
     if name in CURVES:
         figure, axes = new_figure(1, 1, 6, 4)
         CURVES[name](axes[0], cases)
-        if name != "overhead":
-            axes[0].legend()
+        axes[0].legend()
     else:
         figure, axes = new_figure(1, len(cases), 7, 2)
         for place, case in zip(axes, cases):
