@@ -99,8 +99,8 @@ nlohmann::json take_mandelbrot(const Bench& bench) {
                      }});
   }
 #endif
-  nlohmann::json turns =
-      take_turns(fmt::format("mandelbrot({})", side), 1, static_cast<double>(side) * side, sides, bench.effort, "pixels");
+  nlohmann::json turns = take_turns(fmt::format("mandelbrot({})", side), 1, static_cast<double>(side) * side,
+                                    sides, bench.effort, "pixels");
   add_ratios(turns);
   return {{"cases", {turns}}};
 }
