@@ -123,6 +123,26 @@ class Context {
   /// Somebody has ended the run: long tasks may look, and return.
   ESKER_HD bool stop_requested() const { return place_.run->has_ended(); }
 
+  /// Runs the child on that PE, whoever has nothing to do; else as spawn(). Of types that the task names in
+  /// SpawnsAt.
+  template <class Child>
+  ESKER_HD Spawned<Scheduler, Task, Placed<Child>> spawn_at(std::uint32_t pe, const Child& child) {
+    static_assert(Scheduler::kRemote, "spawn_at(): tasks run on other PEs in a DistributedForkJoin alone");
+    static_assert(kIsOneOfTypes<Placed<Child>, decltype(placed_of<Task>())>,
+                  "spawn_at() of a type that the task does not name in `using SpawnsAt = Types<...>`");
+    if (pe >= n_pes()) report(Outcome::kMisuse, 3, pe, n_pes());
+    return Spawned<Scheduler, Task, Placed<Child>>(*this, Placed<Child>{pe, child});
+  }
+  /// This PE, and how many there are: 0 and 1 where the run is not over PEs.
+  ESKER_HD std::uint32_t pe() const { return place_.run->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return place_.run->n_pes; }
+
+  /// What Options::local points to.
+  template <class T>
+  ESKER_HD T& local() const {
+    return *static_cast<T*>(place_.run->local);
+  }
+
   /// Adds to the run's sum (Report::sum). Cheaper than an atomic in memory: a domain keeps its part at hand.
   ESKER_HD void add(std::uint64_t value) { Lanes::add(Scheduler::sum_of(place_.hot), value); }
 
@@ -168,8 +188,7 @@ class Context {
 
  private:
   template <class Child>
-  static constexpr bool kIsSpawned =
-      []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
+  static constexpr bool kIsSpawned = kIsOneOfTypes<Child, SpawnsOf<Task>>;
 
   template <class Child>
   ESKER_ALWAYS_INLINE ESKER_HD void store_one(const Child& child, std::uint32_t number) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <esker/device/platform.hpp>
+#include <esker/tasks/bundles.hpp>
 #include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/level_stack.hpp>
@@ -37,6 +38,7 @@ class Domain {
         run_{run},
         hot_{hot},
         levels_{lanes, run, hot},
+        bundles_{lanes, run},
         number_{number},
         random_{run.seed * 1024 + number} {}
 
@@ -44,7 +46,11 @@ class Domain {
     lanes_.leader([&] { S::sum_of(hot_) = 0; });
     for (std::uint32_t bundle = wait_for_bundle(); bundle != kNone; bundle = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
-      open(bundle);
+      if (!S::kRemote || (bundle & kGoesOn) == 0) {
+        open(bundle);
+      } else if (!take_over(bundle & ~kGoesOn)) {
+        continue;
+      }
       while (work() == End::kDone && take_over(finish())) {
       }
     }
@@ -82,7 +88,7 @@ class Domain {
   ESKER_HD void open(std::uint32_t bundle) {
     bundle_ = bundle;
     levels_.begin();
-    const std::uint32_t* const words = bundle_words(bundle);
+    const std::uint32_t* const words = bundles_.words(bundle);
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
     std::uint32_t* const level = at(0);
     Set::visit(type, [&](auto named) {
@@ -113,7 +119,11 @@ class Domain {
       }
       const std::uint32_t type = levels_.type_with_tasks(at(top()));
       if (type != Set::kTypes) {
-        if (!run_batch(type)) return End::kStopped;
+        if (S::kRemote && Set::is_placed(type)) {
+          if (!send_away(type)) return End::kStopped;
+        } else if (!run_batch(type)) {
+          return End::kStopped;
+        }
         continue;
       }
       if (at(top())[Layout::kJoin] != kNone && !join()) return has_ended() ? End::kStopped : End::kSuspended;
@@ -144,23 +154,25 @@ class Domain {
     const Place<S> place{hot_, &run_, results(), top(), children};
     Set::visit(type, [&](auto named) {
       using T = typename decltype(named)::type;
-      constexpr std::uint32_t kType = Set::template kIndex<T>;
-      struct Taken {
-        T task;
-        Ref ref;
-      };
-      const std::uint32_t* const tasks = at(top()) + Layout::tasks_at(kType) + (waiting - n);
-      lanes_.template each_of_batch<kBatch, Taken>(
-          n,
-          [&](std::uint32_t i) {
-            return Taken{load_columns<T>(tasks + Layout::kCapacity + i, Layout::kCapacity),
-                         load_columns<Ref>(tasks + i, Layout::kCapacity)};
-          },
-          [&](std::uint32_t i, const Taken& taken) {
-            Context<S, T> context(place, i, taken.ref);
-            taken.task(context);
-            context.check();
-          });
+      if constexpr (!kIsPlaced<T>) {
+        constexpr std::uint32_t kType = Set::template kIndex<T>;
+        struct Taken {
+          T task;
+          Ref ref;
+        };
+        const std::uint32_t* const tasks = at(top()) + Layout::tasks_at(kType) + (waiting - n);
+        lanes_.template each_of_batch<kBatch, Taken>(
+            n,
+            [&](std::uint32_t i) {
+              return Taken{load_columns<T>(tasks + Layout::kCapacity + i, Layout::kCapacity),
+                           load_columns<Ref>(tasks + i, Layout::kCapacity)};
+            },
+            [&](std::uint32_t i, const Taken& taken) {
+              Context<S, T> context(place, i, taken.ref);
+              taken.task(context);
+              context.check();
+            });
+      }
     });
     if (children != top()) go_up();
     return true;
@@ -205,13 +217,7 @@ class Domain {
 
   ESKER_HD std::uint32_t top() const { return levels_.highest(); }
   ESKER_HD std::uint32_t* at(std::uint32_t level) const { return levels_.at(level); }
-  ESKER_HD std::uint32_t* results() const { return bundle_words(bundle_) + Bundle::kResults; }
-  ESKER_HD std::uint32_t* bundle_words(std::uint32_t bundle) const {
-    return run_.bundle_words + std::size_t{bundle} * Bundle::kWords;
-  }
-  ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
-    return run_.join_words + std::size_t{join} * Join::kWords;
-  }
+  ESKER_HD std::uint32_t* results() const { return bundles_.words(bundle_) + Bundle::kResults; }
 
   // --- Giving.
 
@@ -224,53 +230,30 @@ class Domain {
     const std::uint32_t count = header[Layout::kCount + type];
     if (spare.is_highest && count < 2) return;
     std::uint32_t n = spare.is_highest ? count / 2 : count;
-    n = n < kBatch ? n : kBatch;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    std::uint32_t join = header[Layout::kJoin];
-    const bool is_new = join == kNone;
-    const std::uint32_t entries = is_new ? 0 : join_words(join)[Join::kEntries];
-    if (Set::kResultWords > 0) n = n < Join::kMostEntries - entries ? n : Join::kMostEntries - entries;
+    n = bundles_.memory_for(n < kBatch ? n : kBatch, header);
     if (n == 0) return;
-    if (spare_bundle_ == kNone) spare_bundle_ = lanes_.of_leader([&] { return run_.bundles.try_take(); });
-    if (is_new && spare_join_ == kNone) spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(); });
-    if (spare_bundle_ == kNone || (is_new && spare_join_ == kNone)) return;
     const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
     if (taker == kNone) return;
-    const std::uint32_t bundle = spare_bundle_;
-    spare_bundle_ = kNone;
-    if (is_new) {
-      join = spare_join_;
-      spare_join_ = kNone;
-    }
-    std::uint32_t* const words = bundle_words(bundle);
-    std::uint32_t* const record = join_words(join);
-    // Where levels are pieces of one stack the first tasks are the oldest, and have the largest subtrees.
-    // What is left of the level closes the gap.
-    const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    const std::uint32_t moved = S::kJoins ? 0 : (n < left_over ? n : left_over);
-    for (std::uint32_t c = 0; c < Layout::columns_of(type); ++c) {
-      std::uint32_t* const to = words + Bundle::kRefs + c * kBatch;
-      std::uint32_t* const column = spare.tasks + c * spare.stride;
-      lanes_.for_each(n, [&](std::uint32_t i) { to[i] = column[first + i]; });
-      if constexpr (!S::kJoins)
-        lanes_.for_each(moved, [&](std::uint32_t i) { column[i] = column[count - moved + i]; });
-    }
-    lanes_.leader([&] {
-      words[Bundle::kType] = type;
-      words[Bundle::kCount] = n;
-      words[Bundle::kJoin] = join;
-      words[Bundle::kFirstEntry] = entries;
-      record[Join::kEntries] = entries + n;
-      if (is_new) {
-        Join::left(record).store_relaxed(2);
-        header[Layout::kJoin] = join;
-      } else {
-        (void)Join::left(record).fetch_add_relaxed(1);
-      }
-      header[Layout::kCount + type] = left_over;
-      run_.exchange.put(taker, bundle);
-    });
+    const std::uint32_t bundle = bundles_.move_out(spare, n);
+    lanes_.leader([&] { run_.exchange.put(taker, bundle); });
     ++counts_.given;
+  }
+
+  /// Tasks of the highest level that are for other PEs go to the port. False: there is no memory for what is
+  /// known of them meanwhile.
+  ESKER_HD bool send_away(std::uint32_t type) {
+    std::uint32_t* const header = at(top());
+    const std::uint32_t count = header[Layout::kCount + type];
+    const std::uint32_t n = bundles_.memory_for(count < kBatch ? count : kBatch, header);
+    if (n == 0) {
+      lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+      return false;
+    }
+    const std::uint32_t bundle =
+        bundles_.move_out({type, header, header + Layout::tasks_at(type), Layout::kCapacity, true}, n);
+    lanes_.leader([&] { run_.placed.give_back(bundle); });
+    return true;
   }
 
   // --- Joining.
@@ -279,7 +262,7 @@ class Domain {
   /// their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
     const std::uint32_t join = at(top())[Layout::kJoin];
-    std::uint32_t* const record = join_words(join);
+    std::uint32_t* const record = bundles_.join_words(join);
     const bool alone =
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
@@ -301,7 +284,7 @@ class Domain {
   /// Results of the tasks that were given away. The level is at hand, and the frames below it.
   ESKER_HD void collect(std::uint32_t join) {
     if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t* const record = join_words(join);
+      const std::uint32_t* const record = bundles_.join_words(join);
       lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
         const Ref ref = load_columns<Ref>(record + Join::kRefs + i, Join::kMostEntries);
         std::uint32_t* const to = top() == 0
@@ -313,52 +296,32 @@ class Domain {
       });
     }
     lanes_.leader([&] { at(top())[Layout::kJoin] = kNone; });
-    keep_or_give_back(spare_join_, join, run_.joins);
+    bundles_.give_back_join(join);
   }
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
   /// to go on, or kNone.
   ESKER_HD std::uint32_t finish() {
-    const std::uint32_t* const words = bundle_words(bundle_);
-    const std::uint32_t join = words[Bundle::kJoin];
+    const std::uint32_t join = bundles_.words(bundle_)[Bundle::kJoin];
     if (join == kNone) {
       lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
       return kNone;
     }
-    std::uint32_t* const record = join_words(join);
-    if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t first = words[Bundle::kFirstEntry];
-      lanes_.for_each(words[Bundle::kCount], [&](std::uint32_t i) {
-        record[Join::kRefs + first + i] = words[Bundle::kRefs + i];
-        for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
-          record[Join::kResults + w * Join::kMostEntries + first + i] =
-              words[Bundle::kResults + w * kBatch + i];
-        }
-      });
+    if (S::kRemote && join == kJoinsElsewhere) {
+      lanes_.leader([&] { run_.finished.give_back(bundle_); });
+      return kNone;
     }
-    keep_or_give_back(spare_bundle_, bundle_, run_.bundles);
-    const std::uint32_t before =
-        lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
-    return before == 1 ? join : kNone;
+    return bundles_.bring_back(bundle_);
   }
 
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
-    const std::uint32_t* const record = join_words(join);
+    const std::uint32_t* const record = bundles_.join_words(join);
     bundle_ = record[Join::kBundle];
     levels_.take_back(record);
     collect(join);
     return true;
-  }
-
-  /// A domain keeps one for the next time: the pool is everybody's.
-  ESKER_HD void keep_or_give_back(std::uint32_t& spare, std::uint32_t number, Pool& pool) {
-    if (spare == kNone) {
-      spare = number;
-    } else {
-      lanes_.leader([&] { pool.give_back(number); });
-    }
   }
 
   ESKER_HD void add_counts() {
@@ -388,9 +351,9 @@ class Domain {
   RunState& run_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
+  Bundles<S> bundles_;
   const std::uint32_t number_;
   std::uint32_t bundle_ = kNone;  // that the stack was made of
-  std::uint32_t spare_bundle_ = kNone, spare_join_ = kNone;
   std::uint32_t rounds_ = 0;
   std::uint64_t random_;
   Counts counts_{};

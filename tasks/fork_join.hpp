@@ -12,8 +12,10 @@
 #include <type_traits>
 
 #include <esker/device/device.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/tasks/domain.hpp>
 #include <esker/tasks/options.hpp>
+#include <esker/tasks/port.hpp>
 #include <esker/tasks/run_memory.hpp>
 
 namespace esker::tasks {
@@ -34,22 +36,35 @@ consteval bool any_joins(Types<Ts...>) {
   return (joins<Ts>() || ...);
 }
 
+template <class Shape>
+inline constexpr bool kIsRemote = requires {
+  typename Shape::OverPes;
+};
+
 template <class Root, class Shape>
 using SchedulerOf =
     Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
 
 ESKER_PASS_BEGIN
 
-/// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent.
-template <class Root>
+/// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent. Of a run over PEs
+/// the first wave is the port, which is there as soon as anything is.
+template <class Root, bool kRemote>
 struct WaveDomains {
   RunState* run;
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if !defined(ESKER_ON_CPU)
-    using S = SchedulerOf<Root, WaveLanes::Shape>;
+    using Shape = WaveLanes::Shape;
+    using S = SchedulerOf<Root, std::conditional_t<kRemote, RemoteShape<Shape>, Shape>>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
     const std::uint32_t wave = lane.lane() / S::kBatch;
-    const auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
+    auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
+    if constexpr (kRemote) {
+      if (domain-- == 0) {
+        Port<S>(WaveLanes(lane), *run).run();
+        return;
+      }
+    }
     Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
 #endif
   }
@@ -76,8 +91,8 @@ struct ThreadDomains {
 ESKER_PASS_END
 
 /// Throws the Error of a run that has not ended well.
-[[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device,
-                                          const Options& options);
+[[noreturn]] ESKER_API void throw_outcome(const RunEnd& run, const std::string& where,
+                                          std::uint64_t memory_bytes);
 [[noreturn]] ESKER_API void refuse_memory(std::uint64_t memory_bytes, std::uint64_t least);
 
 }  // namespace detail
@@ -123,38 +138,73 @@ class ForkJoin {
   Result run(const Root& root) {
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
-    device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
-    device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
-    device_.launch(
-        LaunchShape{1, 1},
-        detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
-        stream_);
-    if (is_on_host()) {
-      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
-    } else {
-      device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
-      wait();
-    }
-    device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
-    device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
-    stream_.synchronize();
-    report(std::chrono::steady_clock::now() - start);
-    const detail::RunState& run = seen_[0];
-    if (run.outcome.load_relaxed() != static_cast<std::uint32_t>(detail::Outcome::kDone))
-      detail::throw_outcome(run, device_.name(), options_);
-    if constexpr (!std::is_void_v<Result>)
-      return detail::load_columns<Result>(first_bundle_.data() + results_at_, batch_);
+    prepare({});
+    launch_domains();
+    if (!is_on_host()) wait();
+    end(start);
+    const detail::RunEnd how = seen_[0].how();
+    if (how.outcome != detail::Outcome::kDone)
+      detail::throw_outcome(how, device_.name(), options_.memory_bytes);
+    if constexpr (!std::is_void_v<Result>) return result();
   }
 
   /// Of the last run.
   const Report& report() const { return report_; }
 
- private:
+ protected:
+  // For runs over PEs, which do the same in steps of their own.
+
   using Set = detail::SetFrom<Root>;
-  static constexpr std::uint32_t kScratchAside =
-      2048;  // what a kernel of this kind declares, and the device keeps
 
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
+  const Stream& stream() const { return stream_; }
+  const Options& options() const { return options_; }
+  const Device& device() const { return device_; }
+  detail::RunState& run_state() { return *run_.data(); }
+  const detail::RunState& seen() const { return seen_[0]; }
+  const detail::BundleFormat& format() const { return format_; }
+
+  void write_first_bundle(const Root& root) {
+    std::uint32_t* const words = first_bundle_.data();
+    words[type_at_] = Set::template kIndex<Root>;
+    words[type_at_ + 1] = 1;
+    words[type_at_ + 2] = detail::kNone;
+    detail::store_columns(words + payload_at_, batch_, root);
+    device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
+  }
+  void prepare(const detail::RunPlace& place) {
+    device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
+    device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
+    device_.launch(LaunchShape{1, 1},
+                   detail::Prepare{run_.data(), memory_, ++runs_,
+                                   is_on_host() ? options_.stop.word() : nullptr, options_.local, place},
+                   stream_);
+  }
+  /// On the host it returns when they have ended.
+  void launch_domains() {
+    if (is_on_host()) {
+      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
+    } else {
+      device_.launch(shape_, Waves{run_.data()}, stream_, scratch_bytes_);
+    }
+  }
+  void end(std::chrono::steady_clock::time_point start) {
+    device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
+    device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
+    stream_.synchronize();
+    report(std::chrono::steady_clock::now() - start);
+  }
+  auto result() const requires(!std::is_void_v<Result>) {
+    return detail::load_columns<Result>(first_bundle_.data() + results_at_, batch_);
+  }
+
+ private:
+  static constexpr bool kRemote = detail::kIsRemote<Shape>;
+  using Waves = detail::WaveDomains<Root, kRemote>;
+  static constexpr std::uint32_t kScratchAside =
+      2048;  // what a kernel of this kind declares, and the device keeps
+  static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
+  static constexpr std::uint32_t kForOthers = kRemote ? 256 : 0;  // bundles that other PEs have, or have sent
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -173,19 +223,26 @@ class ForkJoin {
   }
   template <std::uint32_t kWaveLanes>
   void prepare_waves_of() {
-    using S = detail::SchedulerOf<Root, detail::WaveShape<kWaveLanes>>;
+    using WaveShape = detail::WaveShape<kWaveLanes>;
+    using S =
+        detail::SchedulerOf<Root, std::conditional_t<kRemote, detail::RemoteShape<WaveShape>, WaveShape>>;
     // Waves of a group: fewer where their levels would not fit.
     constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
     std::uint32_t waves = 4;
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;
-    const detail::WaveDomains<Root> kernel{run_.data()};
+    const Waves kernel{run_.data()};
     std::uint64_t groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
     if (options_.domains != 0)
       groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
+    if constexpr (kRemote) {
+      // PEs of one GPU run side by side, and beside what applies messages.
+      groups = device_.occupancy()->part_of(groups);
+      if (groups * waves == 1) groups = 2;  // the port, and a domain
+    }
     shape_ = LaunchShape{groups * waves * kWaveLanes, waves * kWaveLanes};
-    allocate<S>(static_cast<std::uint32_t>(groups * waves));
+    allocate<S>(static_cast<std::uint32_t>(groups * waves) - kPorts);
   }
 
   /// Divides memory_bytes: up to a quarter for bundles, up to a quarter for join records, the rest for pages.
@@ -200,8 +257,8 @@ class ForkJoin {
     const std::uint64_t bundle_bytes = (S::Bundle::kWords + 1) * 4, join_bytes = (S::Join::kWords + 1) * 4;
     const std::uint64_t quarter = options_.memory_bytes / 4;
     const std::uint64_t bundles = std::clamp<std::uint64_t>(
-        std::uint64_t{3} * domains, 2, std::max<std::uint64_t>(2, quarter / bundle_bytes));
-    const std::uint64_t joins = std::clamp<std::uint64_t>(std::uint64_t{16} * domains, 2,
+        std::uint64_t{3} * domains + kForOthers, 2, std::max<std::uint64_t>(2, quarter / bundle_bytes));
+    const std::uint64_t joins = std::clamp<std::uint64_t>(std::uint64_t{16} * domains + kForOthers, 2,
                                                           std::max<std::uint64_t>(2, quarter / join_bytes));
     const std::uint64_t taken = bundles * bundle_bytes + joins * join_bytes;
     const std::uint64_t pages = std::min<std::uint64_t>(
@@ -211,9 +268,9 @@ class ForkJoin {
     const std::size_t page_words = pages * S::Page::kWords;
     words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + bundles + joins + pages,
                                            {"waiting tasks", false});
-    memory_.requests_size = std::bit_ceil(domains + 1);
+    memory_.requests_size = std::bit_ceil(domains + kPorts + 1);
     requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
-    mailboxes_ = device_.memory<std::uint32_t>(domains, {"what they get"});
+    mailboxes_ = device_.memory<std::uint32_t>(domains + kPorts, {"what they get"});
     memory_.requests = requests_.data();
     memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();
@@ -228,15 +285,7 @@ class ForkJoin {
     first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
     payload_at_ = S::Bundle::kPayload;
     type_at_ = S::Bundle::kType;
-  }
-
-  void write_first_bundle(const Root& root) {
-    std::uint32_t* const words = first_bundle_.data();
-    words[type_at_] = Set::template kIndex<Root>;
-    words[type_at_ + 1] = 1;
-    words[type_at_ + 2] = detail::kNone;
-    detail::store_columns(words + payload_at_, batch_, root);
-    device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
+    if constexpr (kRemote) format_ = detail::format_of<S>(memory_.bundles);
   }
 
   /// A stop request travels by a copy: domains may fill the GPU, and a kernel would find no place beside
@@ -291,6 +340,7 @@ class ForkJoin {
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};
+  detail::BundleFormat format_{};  // of a run over PEs
 };
 
 /// One run; the memory is given back after it.

@@ -27,6 +27,7 @@ struct Options {
                                << 20;  // of the device, for waiting tasks, beside scratchpad
   std::uint32_t domains = 0;           // at most; 0: as many as the device holds
   StopToken stop;
+  void* local = nullptr;  // in the device's memory: what tasks find by task.local<T>(), on each PE its own
 };
 
 /// Of one run; sums over domains.

@@ -20,20 +20,37 @@ struct RunMemory {
   std::uint32_t pages, bundles, joins, requests_size;
 };
 
-/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's. Requests and
-/// mailboxes are empty.
+/// The place of this process among those of a run over PEs.
+struct RunPlace {
+  std::uint32_t pe = 0, n_pes = 1;
+  PortMemory* port = nullptr;
+  bool has_root = true;
+};
+
+/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's, on the PE that
+/// has the root. Requests and mailboxes are empty.
 struct Prepare {
   RunState* run;
   RunMemory memory;
   std::uint64_t seed;
   const SystemAtomic<std::uint32_t>* stop;  // a StopToken's word; null: the run has its own
+  void* local;
+  RunPlace place;
   ESKER_HD void operator()(Lane) const {
     run->pages.reset(memory.page_links, memory.pages);
     run->bundles.reset(memory.bundle_links, memory.bundles);
     run->joins.reset(memory.join_links, memory.joins);
-    (void)run->bundles.try_take();
     run->exchange.reset(memory.requests, memory.mailboxes, memory.requests_size);
-    run->exchange.put(0, 0);
+    if (place.has_root) {
+      (void)run->bundles.try_take();
+      run->exchange.put(0, 0);
+    }
+    run->placed.reset(memory.bundle_links, 0);  // a bundle is in one list at a time
+    run->finished.reset(memory.bundle_links, 0);
+    run->port = place.port;
+    run->pe = place.pe;
+    run->n_pes = place.n_pes;
+    run->local = local;
     run->page_words = memory.page_words;
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;

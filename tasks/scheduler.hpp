@@ -43,13 +43,22 @@ struct JoinLayout {
   static constexpr std::uint32_t kLeft = 0, kEntries = 1;
   // The stack, once its owner has left it.
   static constexpr std::uint32_t kBundle = 2, kLevel = 3, kFirstPage = 4, kLastPage = 5;
-  static constexpr std::uint32_t kMostEntries = Set::kResultWords == 0 ? 0 : 2 * kBatch;
+  static constexpr std::uint32_t kNextReady = 6;  // of a port's list
+  // Tasks that are placed have to go: all of a level, where others may stay.
+  static constexpr std::uint32_t kMostEntries =
+      Set::kResultWords == 0 ? 0 : (Set::kPlaces && Set::kMostSpawns > 2 ? Set::kMostSpawns : 2) * kBatch;
   static constexpr std::uint32_t kRefs = 8;
   static constexpr std::uint32_t kResults = kRefs + kMostEntries;
   static constexpr std::uint32_t kWords = kResults + Set::kResultWords * kMostEntries;
   ESKER_HD static DeviceAtomic<std::uint32_t>& left(std::uint32_t* record) {
     return reinterpret_cast<DeviceAtomic<std::uint32_t>&>(record[kLeft]);
   }
+};
+
+/// A scheduler's shape, of a run over PEs.
+template <class Shape>
+struct RemoteShape : Shape {
+  using OverPes = void;
 };
 
 /// What the types of a scheduler have to agree on.
@@ -61,6 +70,8 @@ struct Scheduler {
   static_assert(kHotLevels >= 4 && (kHotLevels & (kHotLevels - 1)) == 0);
   static constexpr bool kJoins = kSetJoins;
   static constexpr bool kRandom = Shape::kRandom;
+  /// Tasks come from other PEs, and go to them.
+  static constexpr bool kRemote = requires { typename Shape::OverPes; };
   using Layout = LevelLayout<Set, kBatch, kJoins>;
   using Page = PageLayout<Layout>;
   using Bundle = BundleLayout<Set, kBatch>;

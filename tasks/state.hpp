@@ -102,6 +102,11 @@ class Exchange {
     return promised_.compare_exchange_relaxed(request, request + 1) ? static_cast<std::uint32_t>(word)
                                                                     : kNone;
   }
+  /// Racy: requests that nobody has promised anything.
+  ESKER_HD std::uint32_t was_waiting() const {
+    const auto waiting = static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed());
+    return waiting > 0 ? static_cast<std::uint32_t>(waiting) : 0;
+  }
   ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
     mailbox(domain).store_release(bundle);  // [bundle]
   }
@@ -122,6 +127,13 @@ class Exchange {
   DeviceAtomic<std::uint64_t> promised_;
 };
 
+/// A bundle's join record, where the bundle came from another PE: finish() hands it to the port.
+inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
+/// In a mailbox: not a bundle, but a join record whose stack is to go on.
+inline constexpr std::uint32_t kGoesOn = 0x8000'0000u;
+
+struct PortMemory;
+
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
 
 /// Sums over domains.
@@ -129,14 +141,29 @@ struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
 };
 
+/// How a run ended, and what whoever ended it says.
+struct RunEnd {
+  Outcome outcome;
+  std::int32_t error_code;
+  std::uint32_t error_type;
+  std::uint64_t error_values[2];
+};
+
 /// One run, in memory that all domains reach.
 struct RunState {
   Pool pages, bundles, joins;
   Exchange exchange;
 
+  // Of a run over PEs: bundles for the port (tasks/port.hpp).
+  Pool placed;    // whose tasks are for other PEs
+  Pool finished;  // that came from another PE, and are done
+  PortMemory* port;
+  std::uint32_t pe, n_pes;
+
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
+  void* local;                              // Options::local
   std::uint64_t seed;                       // of tests' decisions at random
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
 
@@ -150,6 +177,12 @@ struct RunState {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 
+  RunEnd how() const {
+    return {static_cast<Outcome>(outcome.load_relaxed()),
+            error_code,
+            error_type,
+            {error_values[0], error_values[1]}};
+  }
   ESKER_HD bool has_ended() const {
     return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning);
   }

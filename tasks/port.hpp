@@ -1,0 +1,298 @@
+// A PE's port: how bundles of tasks leave a run for other PEs, and come from them. It knows no network: the
+// host carries what it puts down.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/tasks/bundles.hpp>
+#include <esker/tasks/lanes.hpp>
+#include <esker/tasks/scheduler.hpp>
+#include <esker/tasks/state.hpp>
+
+namespace esker::tasks::detail {
+
+/// What lies in a slot of a port.
+enum class Parcel : std::uint32_t {
+  // From the port to the host.
+  kGiven,     // number: of a bundle of this PE. Its tasks are for a PE that wants some
+  kPlaced,    // the same; each task is for the PE that it names
+  kFinished,  // number: as the bundle arrived. What its tasks gave
+  // From the host to the port, each in a ring of its own: what returns gives memory back.
+  kArrived,   // number: the host's own. Tasks of another PE
+  kReturned,  // number: of a bundle of this PE. What its tasks gave, on other PEs
+};
+inline constexpr std::uint32_t kRings = 3;  // to the host, and the last two
+
+/// Words of a slot, with a bundle of so many words.
+struct SlotLayout {
+  static constexpr std::uint32_t kIsFull = 0, kParcel = 1, kNumber = 2, kBundle = 4;
+  ESKER_HD static constexpr std::uint32_t words(std::uint32_t bundle_words) {
+    return (kBundle + bundle_words + 31) / 32 * 32;
+  }
+  ESKER_HD static SystemAtomic<std::uint32_t>& is_full(std::uint32_t* slot) {
+    return reinterpret_cast<SystemAtomic<std::uint32_t>&>(slot[kIsFull]);
+  }
+};
+
+/// What the host and a port share, in pinned memory, zeroed before a run.
+///
+/// Protocol Three rings of kSlots slots, each with one writer and one reader that both count. A slot is empty
+///          -> full -> empty.
+/// Ordering [slot] what was written into a slot happens before it is read, and read before it is written
+///          again.
+struct PortMemory {
+  static constexpr std::uint32_t kSlots = 16;
+  // The host writes.
+  alignas(kLineBytes) SystemAtomic<std::uint32_t> wanted;  // bundles that other PEs want; counts up
+  SystemAtomic<std::uint32_t> end;                         // an Outcome: the run is to end so
+  // The port writes.
+  alignas(kLineBytes) SystemAtomic<std::uint32_t> waiting;  // domains that have nothing
+  SystemAtomic<std::uint32_t> ended;                        // the Outcome: the last that it writes
+  SystemAtomic<std::uint32_t> ended_by_host;                // before `ended`
+  // Neither.
+  alignas(kLineBytes) std::uint32_t domains;
+  std::uint32_t slot_words;
+  std::uint32_t *to_host, *arrived, *returned;
+};
+
+/// What whoever carries parcels knows of bundles, in words. Column c of what is at `payload` or `results`
+/// begins `batch` words after the one before it.
+struct BundleFormat {
+  struct Type {
+    std::uint32_t words;      // of a task; of a placed one, of the task in it
+    std::uint32_t placed_as;  // the type of the task in it; kNone: it is none that is placed
+    std::uint32_t task_at;    // where the task begins in one that is placed, behind its PE
+  };
+  std::uint32_t type = 0, count = 0, payload = 0, results = 0, words = 0;  // where they are; of all
+  std::uint32_t batch = 0, result_words = 0;
+  std::uint32_t bundles = 0;  // of the run
+  std::vector<Type> types;
+};
+template <class Set, class T>
+BundleFormat::Type type_format(std::type_identity<T>) {
+  return {words(sizeof(T)), kNone, 0};
+}
+template <class Set, class T>
+BundleFormat::Type type_format(std::type_identity<Placed<T>>) {
+  return {words(sizeof(T)), Set::template kIndex<T>, Placed<T>::kTaskAt};
+}
+template <class... Ts>
+std::vector<BundleFormat::Type> type_formats(SetOf<Types<Ts...>> /*set*/) {
+  return {type_format<SetOf<Types<Ts...>>>(std::type_identity<Ts>{})...};
+}
+template <class S>
+BundleFormat format_of(std::uint32_t bundles) {
+  using Bundle = typename S::Bundle;
+  return {Bundle::kType,        Bundle::kCount, Bundle::kPayload,
+          Bundle::kResults,     Bundle::kWords, S::kBatch,
+          S::Set::kResultWords, bundles,        type_formats(typename S::Set{})};
+}
+
+/// To the domains of its PE a port is one more domain: it asks for other PEs, gives what they send, and joins
+/// what they bring back.
+///
+/// State    running -> ended, with the run.
+/// Contract A wave of the launch, or on the CPU the thread that carries: step() again and again. What a
+/// member
+///          holds is the same in all lanes.
+/// Progress It waits for nothing. A full ring, or no domain that asks, leaves what it holds for a later step.
+template <class S>
+class Port {
+  using Set = typename S::Set;
+  using Lanes = DomainLanes;
+  using Bundle = typename S::Bundle;
+  using Join = typename S::Join;
+  static constexpr std::uint32_t kBatch = S::kBatch;
+
+ public:
+  ESKER_HD Port(const Lanes& lanes, RunState& run)
+      : lanes_{lanes}, run_{run}, port_{*run.port}, bundles_{lanes, run}, number_{run.port->domains} {}
+
+  ESKER_HD void run() {
+    typename Lanes::Pause pause;
+    while (!has_ended()) {
+      if (step()) {
+        pause = {};
+      } else {
+        pause.once();
+      }
+    }
+  }
+  /// True if something moved.
+  ESKER_HD bool step() {
+    bool moved = send();
+    moved = receive_returned() || moved;
+    moved = receive_arrived() || moved;
+    moved = hand_on() || moved;
+    ask();
+    return moved;
+  }
+  /// The run is over, and the host has been told.
+  ESKER_HD bool has_ended() {
+    return lanes_.of_leader([&] {
+      const std::uint32_t asked = port_.end.load_relaxed();
+      if (asked != 0 && run_.end(static_cast<Outcome>(asked))) port_.ended_by_host.store_relaxed(1);
+      if (!run_.has_ended()) return 0u;
+      port_.ended.store_release(run_.outcome.load_relaxed());
+      return 1u;
+    }) != 0;
+  }
+
+ private:
+  // --- To the host.
+
+  ESKER_HD bool send() {
+    has_sent_all_ = false;
+    std::uint32_t* const slot = slot_of(port_.to_host, n_sent_);
+    if (is_full(slot)) return false;
+    std::uint32_t bundle = lanes_.of_leader([&] { return run_.finished.try_take(); });
+    if (bundle != kNone) {
+      const std::uint32_t* const words = bundles_.words(bundle);
+      copy(slot + SlotLayout::kBundle, words, Bundle::kResults, Set::kResultWords, words[Bundle::kCount]);
+      put(slot, Parcel::kFinished, words[Bundle::kFirstEntry], words);
+      bundles_.give_back(bundle);
+      return true;
+    }
+    bundle = lanes_.of_leader([&] { return run_.placed.try_take(); });
+    if (bundle == kNone && has_asked_) {
+      bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
+      if (bundle != kNone) has_asked_ = false;
+    }
+    has_sent_all_ = bundle == kNone;
+    if (has_sent_all_) return false;
+    const std::uint32_t* const words = bundles_.words(bundle);
+    const std::uint32_t type = words[Bundle::kType];
+    copy(slot + SlotLayout::kBundle, words, Bundle::kPayload, Set::payload_words(type),
+         words[Bundle::kCount]);
+    const bool is_placed = Set::is_placed(type);
+    if (!is_placed) ++given_;
+    put(slot, is_placed ? Parcel::kPlaced : Parcel::kGiven, bundle, words);
+    return true;
+  }
+  ESKER_HD void put(std::uint32_t* slot, Parcel parcel, std::uint32_t number, const std::uint32_t* words) {
+    lanes_.leader([&] {
+      slot[SlotLayout::kParcel] = static_cast<std::uint32_t>(parcel);
+      slot[SlotLayout::kNumber] = number;
+      slot[SlotLayout::kBundle + Bundle::kType] = words[Bundle::kType];
+      slot[SlotLayout::kBundle + Bundle::kCount] = words[Bundle::kCount];
+      SlotLayout::is_full(slot).store_release(1);  // [slot]
+    });
+    ++n_sent_;
+  }
+
+  // --- From the host.
+
+  ESKER_HD bool receive_returned() {
+    std::uint32_t* const slot = slot_of(port_.returned, n_returned_);
+    if (!is_full(slot)) return false;
+    const std::uint32_t bundle = slot[SlotLayout::kNumber];
+    std::uint32_t* const words = bundles_.words(bundle);
+    copy(words, slot + SlotLayout::kBundle, Bundle::kResults, Set::kResultWords, words[Bundle::kCount]);
+    empty(slot);
+    ++n_returned_;
+    const std::uint32_t join = bundles_.bring_back(bundle);
+    if (join != kNone) {
+      lanes_.leader([&] { bundles_.join_words(join)[Join::kNextReady] = ready_; });
+      ready_ = join;
+    }
+    return true;
+  }
+  ESKER_HD bool receive_arrived() {
+    std::uint32_t* const slot = slot_of(port_.arrived, n_arrived_);
+    if (held_ != kNone || !is_full(slot)) return false;
+    if (!bundles_.has_bundle()) {
+      // Domains that work give bundles back. Where all wait, those that are out may wait for this one.
+      if (waiting() >= port_.domains && ready_ == kNone && has_sent_all_)
+        lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+      return false;
+    }
+    held_ = bundles_.take_bundle();
+    const std::uint32_t* const from = slot + SlotLayout::kBundle;
+    std::uint32_t* const words = bundles_.words(held_);
+    const std::uint32_t type = from[Bundle::kType], count = from[Bundle::kCount];
+    copy(words, from, Bundle::kPayload, Set::payload_words(type), count);
+    lanes_.leader([&] {
+      words[Bundle::kType] = type;
+      words[Bundle::kCount] = count;
+      words[Bundle::kJoin] = kJoinsElsewhere;
+      words[Bundle::kFirstEntry] = slot[SlotLayout::kNumber];
+    });
+    empty(slot);
+    ++n_arrived_;
+    return true;
+  }
+  ESKER_HD void empty(std::uint32_t* slot) {
+    lanes_.leader([&] { SlotLayout::is_full(slot).store_release(0); });  // [slot]
+  }
+  /// Stacks that are to go on, and what has arrived, to domains that ask.
+  ESKER_HD bool hand_on() {
+    if (ready_ == kNone && held_ == kNone) return false;
+    const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
+    if (taker == kNone) return false;
+    if (taker == number_) {  // its own request: to the end of the queue
+      lanes_.leader([&] { run_.exchange.ask(number_); });
+      return waiting() != 0;
+    }
+    std::uint32_t item = held_;
+    if (ready_ != kNone) {
+      item = ready_ | kGoesOn;
+      ready_ = bundles_.join_words(ready_)[Join::kNextReady];
+    } else {
+      held_ = kNone;
+    }
+    lanes_.leader([&] { run_.exchange.put(taker, item); });
+    return true;
+  }
+
+  // --- For other PEs, and to them.
+
+  ESKER_HD void ask() {
+    const std::uint32_t wanted = lanes_.of_leader([&] { return port_.wanted.load_relaxed(); });
+    if (!has_asked_ && wanted != given_) {
+      lanes_.leader([&] { run_.exchange.ask(number_); });
+      has_asked_ = true;
+    }
+    const std::uint32_t now = waiting();
+    if (now == told_) return;
+    told_ = now;
+    lanes_.leader([&] { port_.waiting.store_relaxed(now); });
+  }
+  /// Racy: domains that have asked, and got nothing yet.
+  ESKER_HD std::uint32_t waiting() {
+    const std::uint32_t all = lanes_.of_leader([&] { return run_.exchange.was_waiting(); });
+    return all > (has_asked_ ? 1u : 0u) ? all - (has_asked_ ? 1u : 0u) : 0u;
+  }
+
+  ESKER_HD std::uint32_t* slot_of(std::uint32_t* ring, std::uint32_t number) const {
+    return ring + (number % PortMemory::kSlots) * port_.slot_words;
+  }
+  ESKER_HD bool is_full(std::uint32_t* slot) {
+    return lanes_.of_leader([&] { return SlotLayout::is_full(slot).load_acquire(); }) != 0;  // [slot]
+  }
+  /// Columns of a bundle.
+  ESKER_HD void copy(std::uint32_t* to, const std::uint32_t* from, std::uint32_t first, std::uint32_t columns,
+                     std::uint32_t count) {
+    for (std::uint32_t c = 0; c < columns; ++c) {
+      const std::uint32_t at = first + c * kBatch;
+      lanes_.for_each(count, [&](std::uint32_t i) { to[at + i] = from[at + i]; });
+    }
+  }
+
+  Lanes lanes_;
+  RunState& run_;
+  PortMemory& port_;
+  Bundles<S> bundles_;
+  const std::uint32_t number_;                                 // among the domains: the last
+  std::uint32_t n_sent_ = 0, n_arrived_ = 0, n_returned_ = 0;  // parcels, by ring
+  std::uint32_t given_ = 0;
+  std::uint32_t ready_ = kNone;  // join records whose stacks are to go on, the first of a list
+  std::uint32_t held_ = kNone;   // a bundle that has arrived
+  std::uint32_t told_ = 0;
+  bool has_asked_ = false, has_sent_all_ = false;
+};
+
+}  // namespace esker::tasks::detail
