@@ -42,7 +42,7 @@ class Spawned {
   ESKER_HD Spawned(Context<Scheduler, Task>& context, const Children&... children)
       : context_{context}, children_{children...} {}
   ESKER_HD ~Spawned() {
-    if (!is_stored_) store(std::index_sequence_for<Children...>{});
+    if (!is_stored_) store<false>(std::index_sequence_for<Children...>{});
   }
   Spawned(const Spawned&) = delete;
   Spawned& operator=(const Spawned&) = delete;
@@ -52,7 +52,7 @@ class Spawned {
   /// kept until then: at most kKeepBytes, which a task type may state and is else the task's own size.
   template <class Next>
   ESKER_HD void then(const Next& next) && {
-    store(std::index_sequence_for<Children...>{});
+    store<true>(std::index_sequence_for<Children...>{});
     context_.template keep<Next, Children...>(next);
   }
 
@@ -70,10 +70,10 @@ class Spawned {
     ESKER_HD explicit Tuple(const Children&... children) : Numbered<Is, Children>{{children}}... {}
   };
 
-  template <std::size_t... Is>
+  template <bool kThen, std::size_t... Is>
   ESKER_HD void store(std::index_sequence<Is...>) {
     is_stored_ = true;
-    context_.store(static_cast<const Numbered<Is, Children>&>(children_).value...);
+    context_.template store<kThen>(static_cast<const Numbered<Is, Children>&>(children_).value...);
   }
 
   Context<Scheduler, Task>& context_;
@@ -148,15 +148,15 @@ class Context {
 
   // --- For the scheduler, and Spawned.
 
-  template <class... Children>
+  /// Those whose results then() wants are the first by number; others count from the last down.
+  template <bool kThen, class... Children>
   ESKER_HD void store(const Children&... children) {
-    const std::uint32_t first = spawned_;
     spawned_ += sizeof...(Children);
     if (spawned_ > Checked<Task>::kMaxSpawns) {
       report(Outcome::kMisuse, 1, spawned_, Checked<Task>::kMaxSpawns);
       return;
     }
-    std::uint32_t child = first;
+    std::uint32_t child = kThen ? 0 : Checked<Task>::kMaxSpawns - spawned_;
     (store_one(children, child++), ...);
   }
 

@@ -117,13 +117,12 @@ class Domain {
         const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
         if (asked) give();
       }
+      if constexpr (S::kRemote && Set::kPlaces) {
+        if (!send_away()) return End::kStopped;
+      }
       const std::uint32_t type = levels_.type_with_tasks(at(top()));
       if (type != Set::kTypes) {
-        if (S::kRemote && Set::is_placed(type)) {
-          if (!send_away(type)) return End::kStopped;
-        } else if (!run_batch(type)) {
-          return End::kStopped;
-        }
+        if (!run_batch(type)) return End::kStopped;
         continue;
       }
       if (at(top())[Layout::kJoin] != kNone && !join()) return has_ended() ? End::kStopped : End::kSuspended;
@@ -240,19 +239,23 @@ class Domain {
     ++counts_.given;
   }
 
-  /// Tasks of the highest level that are for other PEs go to the port. False: there is no memory for what is
-  /// known of them meanwhile.
-  ESKER_HD bool send_away(std::uint32_t type) {
+  /// Tasks of the highest level that are for other PEs go to the port, before others run: they may run for
+  /// long. False: there is no memory for what is known of them meanwhile.
+  ESKER_HD bool send_away() {
     std::uint32_t* const header = at(top());
-    const std::uint32_t count = header[Layout::kCount + type];
-    const std::uint32_t n = bundles_.memory_for(count < kBatch ? count : kBatch, header);
-    if (n == 0) {
-      lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
-      return false;
+    for (std::uint32_t type = 0; type < Set::kTypes; ++type) {
+      while (Set::is_placed(type) && header[Layout::kCount + type] != 0) {
+        const std::uint32_t count = header[Layout::kCount + type];
+        const std::uint32_t n = bundles_.memory_for(count < kBatch ? count : kBatch, header);
+        if (n == 0) {
+          lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+          return false;
+        }
+        const std::uint32_t bundle =
+            bundles_.move_out({type, header, header + Layout::tasks_at(type), Layout::kCapacity, true}, n);
+        lanes_.leader([&] { run_.placed.give_back(bundle); });
+      }
     }
-    const std::uint32_t bundle =
-        bundles_.move_out({type, header, header + Layout::tasks_at(type), Layout::kCapacity, true}, n);
-    lanes_.leader([&] { run_.placed.give_back(bundle); });
     return true;
   }
 

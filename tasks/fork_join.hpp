@@ -162,6 +162,7 @@ class ForkJoin {
   const Device& device() const { return device_; }
   detail::RunState& run_state() { return *run_.data(); }
   const detail::RunState& seen() const { return seen_[0]; }
+  Report& last_report() { return report_; }
   const detail::BundleFormat& format() const { return format_; }
 
   void write_first_bundle(const Root& root) {

@@ -43,6 +43,8 @@ struct Report {
   std::uint64_t suspended = 0;          // stacks that were left until given tasks were back
   std::uint64_t spilled = 0;            // levels that went from scratchpad to memory
   std::uint64_t waits = 0;              // times that a domain had nothing
+  std::uint64_t sent = 0;               // parcels of tasks that went to another PE ...
+  std::uint64_t received = 0;           // ... and that came from one
   std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
 };
 

@@ -161,12 +161,13 @@ TEST(Wire, GoodFramesOfEveryKindPass) {
   EXPECT_EQ(defect(FrameBuilder(Kind::kMessages, kSource, kReceiver).bytes()), "");
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
                           Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest,
-                          Kind::kStatusReply, Kind::kFailure}) {
+                          Kind::kStatusReply, Kind::kFailure, Kind::kLetter}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).value(~0ull).bytes()), "");
   }
 }
 
-TEST(Wire, OnlyAFailureAndAStatusHaveText) {
+TEST(Wire, OnlyAFailureAStatusAndALetterHaveText) {
+  EXPECT_EQ(defect(FrameBuilder(Kind::kLetter, kSource, kReceiver).value(7).text("bytes").bytes()), "");
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
                           Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).text("hm").bytes()),
