@@ -113,6 +113,8 @@ class Domain {
       if (S::kRandom && random(4) == 0 && levels_.has_levels_to_spare() && !levels_.put_away())
         return End::kStopped;
       if (S::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0) {
+        // A simulated GPU runs lanes that have yielded, as the port does, when no other can run.
+        if (S::kRemote && esker::detail::kLanesUseHostCores) Lanes::Pause::let_others_run();
         if (has_ended()) return End::kStopped;
         const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
         if (asked) give();
