@@ -24,9 +24,11 @@ namespace detail {
 /// Protocol Letters of a run: kAsk (the sender wants so many parcels), kParcel (tasks, with a ticket), kDone
 ///          (the ticket, and what those tasks gave), kEnd (the run is over). A PE that has nothing asks its
 ///          neighbours in a hypercube, once each: an ask stands until it is answered, so nobody asks again
-///          (lifelines: Saraswat et al., PPoPP 2011). A bundle whose tasks go to several PEs, or do not fit
-///          in a letter, travels as several parcels, and is back when all of them are done. So the root is
-///          done when everything is, on all PEs, and its PE tells the others.
+///          (lifelines: Saraswat et al., PPoPP 2011). A PE that works and has nothing in store asks one of
+///          them early. What is in store goes to a PE that has nothing, rather than a part of what runs. A
+///          bundle whose tasks go to several PEs, or do not fit in a letter, travels as several parcels, and
+///          is back when all of them are done. So the root is done when everything is, on all PEs, and its PE
+///          tells the others.
 /// Progress Nothing waits for a peer, but the run's end for its root.
 /// Errors   Error{kConfiguration}: a task does not fit in a letter. What the Runtime has failed with.
 class ESKER_API TaskCourier {
@@ -63,12 +65,15 @@ class ESKER_API TaskCourier {
  private:
   using Words = std::vector<std::uint32_t>;
   enum What : std::uint32_t { kAsk, kParcel, kDone, kEnd };
+  /// Early: by a PE that has work, but nothing in store.
+  enum Ask : std::uint32_t { kNoAsk, kHungry, kEarly };
   /// The start of a letter.
   struct Head {
     std::uint32_t what;
     std::uint32_t ticket;  // kAsk: how many; kEnd: the Outcome
     std::uint32_t type, count;
-    std::uint32_t answers;  // kParcel: an ask
+    Ask answers;           // kParcel, and kAsk: which
+    std::uint32_t origin;  // kParcel: the PE whose ticket it is
   };
   /// A parcel that is out: tasks of a bundle.
   struct Part {
@@ -82,11 +87,16 @@ class ESKER_API TaskCourier {
   };
   /// A parcel that has arrived, until it is done.
   struct Arrived {
-    std::uint32_t pe, ticket;
+    std::uint32_t origin, ticket;
   };
   struct Neighbour {
     std::uint32_t pe;
-    std::uint32_t asks;  // that stand
+    std::uint32_t asks[3];  // that stand, of each kind
+  };
+  /// A slot that the port has no space for yet, or no domain.
+  struct Stored {
+    Words slot;
+    bool may_go_on;  // to whoever asks: its tasks were not placed
   };
   /// Things by number.
   template <class T>
@@ -106,9 +116,13 @@ class ESKER_API TaskCourier {
   bool take_from_port();
   void send_tasks(const std::uint32_t* slot, bool is_given);
   void send_part(std::uint32_t pe, std::uint32_t bundle, const std::uint32_t* words,
-                 std::vector<std::uint32_t> tasks, bool answers);
-  bool fill(std::deque<Words>& parcels, std::uint32_t* ring, std::uint32_t& count);
+                 std::vector<std::uint32_t> tasks, Ask answers);
+  bool put(const Words& parcel, std::uint32_t* ring, std::uint32_t& count);
+  bool hand_to_port();
+  bool hand_to_others();
+  void ask(Neighbour& neighbour, Ask kind, std::uint32_t parcels);
   void ask_neighbours();
+  std::uint32_t hungry() const;
   void grant_asks();
   void tell_if_ended();
   void tell_end(tasks::detail::Outcome how);
@@ -123,13 +137,16 @@ class ESKER_API TaskCourier {
 
   // Of a run.
   std::vector<Neighbour> neighbours_;
-  std::deque<std::uint32_t> wants_;  // PEs that have asked, each as often as it wants a parcel
-  std::uint32_t granted_ = 0;        // of them, those that the port knows of and has not served
+  // PEs that have asked, each as often as it wants a parcel: by kind.
+  std::deque<std::uint32_t> wants_[3];
+  std::uint32_t granted_ = 0;  // asks that the port knows of, and has not served
+  std::uint32_t next_ = 0;     // the neighbour that is asked early
   Table<Part> parts_;
   std::vector<Sent> sent_;  // by bundle
   std::uint32_t n_out_ = 0;
   Table<Arrived> arrived_;
-  std::deque<Words> to_hand_, to_return_;  // slots that the port has no space for
+  std::deque<Stored> stored_;
+  std::deque<Words> to_return_;
   std::uint32_t n_taken_ = 0, n_handed_ = 0, n_returned_ = 0;
   bool is_told_ = false;   // that the run is over, by another PE
   bool has_told_ = false;  // the others

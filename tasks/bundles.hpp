@@ -76,15 +76,13 @@ class Bundles {
     std::uint32_t* const to_words = words(bundle);
     std::uint32_t* const record = join_words(join);
     // Where levels are pieces of one stack the first tasks are the oldest, and have the largest subtrees.
-    // What is left of the level closes the gap.
+    // What is left of the level closes the gap, in its order.
     const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    const std::uint32_t moved = S::kJoins ? 0 : (n < left_over ? n : left_over);
     for (std::uint32_t c = 0; c < Layout::columns_of(type); ++c) {
       std::uint32_t* const to = to_words + Bundle::kRefs + c * kBatch;
       std::uint32_t* const column = spare.tasks + c * spare.stride;
       lanes_.for_each(n, [&](std::uint32_t i) { to[i] = column[first + i]; });
-      if constexpr (!S::kJoins)
-        lanes_.for_each(moved, [&](std::uint32_t i) { column[i] = column[count - moved + i]; });
+      if constexpr (!S::kJoins) lanes_.shift_down(column, n, left_over);
     }
     lanes_.leader([&] {
       to_words[Bundle::kType] = type;
@@ -101,6 +99,25 @@ class Bundles {
       header[Layout::kCount + type] = left_over;
     });
     return bundle;
+  }
+
+  /// Tasks of a level that are for other PEs go to the port. False: there is no memory for what is known of
+  /// them meanwhile.
+  ESKER_HD bool send_placed(std::uint32_t* level) {
+    for (std::uint32_t type = 0; type < Set::kTypes; ++type) {
+      while (Set::is_placed(type) && level[Layout::kCount + type] != 0) {
+        const std::uint32_t count = level[Layout::kCount + type];
+        const std::uint32_t n = memory_for(count < kBatch ? count : kBatch, level);
+        if (n == 0) {
+          lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+          return false;
+        }
+        const std::uint32_t bundle =
+            move_out({type, level, level + Layout::tasks_at(type), Layout::kCapacity, true}, n);
+        lanes_.leader([&] { run_.placed.give_back(bundle); });
+      }
+    }
+    return true;
   }
 
   /// A bundle is done: what its tasks have given goes where they came from. Returns the join record whose

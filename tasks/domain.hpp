@@ -63,19 +63,41 @@ class Domain {
   // --- Idle.
 
   ESKER_HD std::uint32_t wait_for_bundle() {
-    bool has_asked = false;
     typename Lanes::Pause pause;
+    if constexpr (S::kRemote) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(1); });
     while (true) {
-      const std::uint32_t bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
-      if (bundle != kNone) return bundle;
+      const std::uint32_t bundle = try_get();
+      if (bundle != kNone) {
+        if constexpr (S::kRemote) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(~0u); });
+        return bundle;
+      }
       if (has_ended()) return kNone;
-      if (!has_asked) {
+      if (!has_asked_) {
         ++counts_.asked;
         lanes_.leader([&] { run_.exchange.ask(number_); });
-        has_asked = true;
+        has_asked_ = true;
       }
       pause.once();
     }
+  }
+  /// What another domain has given, or, of a run over PEs, the port. In the second case its request stands.
+  ESKER_HD std::uint32_t try_get() {
+    std::uint32_t bundle = kNone;
+    if (has_asked_ || number_ == 0) {  // the root is domain 0's
+      bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
+      if (bundle != kNone) has_asked_ = false;
+    }
+    if (!S::kRemote || bundle != kNone) return bundle;
+    return lanes_.of_leader([&] {
+      std::uint32_t taken = run_.ready.try_take();
+      if (taken != kNone) {
+        taken |= kGoesOn;
+      } else {
+        taken = run_.arrived.try_take();
+      }
+      if (taken != kNone) (void)run_.taken.fetch_add_relaxed(1);
+      return taken;
+    });
   }
   ESKER_HD bool has_ended() {
     return lanes_.of_leader([&] {
@@ -87,6 +109,7 @@ class Domain {
   /// Makes a bundle's tasks level 0.
   ESKER_HD void open(std::uint32_t bundle) {
     bundle_ = bundle;
+    since_ = counts_.batches;
     levels_.begin();
     const std::uint32_t* const words = bundles_.words(bundle);
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
@@ -117,10 +140,16 @@ class Domain {
         if (S::kRemote && esker::detail::kLanesUseHostCores) Lanes::Pause::let_others_run();
         if (has_ended()) return End::kStopped;
         const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
-        if (asked) give();
+        if (asked) {
+          give(false);
+        } else if (S::kRemote && counts_.batches - since_ >= S::kBatchesAGift &&
+                   lanes_.of_leader([&] { return run_.pe_asked() ? 1u : 0u; }) != 0) {
+          give(true);
+        }
       }
       if constexpr (S::kRemote && Set::kPlaces) {
-        if (!send_away()) return End::kStopped;
+        // Before others run: they may run for long.
+        if (!bundles_.send_placed(at(top()))) return End::kStopped;
       }
       const std::uint32_t type = levels_.type_with_tasks(at(top()));
       if (type != Set::kTypes) {
@@ -222,8 +251,8 @@ class Domain {
 
   // --- Giving.
 
-  /// Gives tasks to a domain that asks. The highest level keeps half of its own.
-  ESKER_HD void give() {
+  /// Gives tasks to a domain that asks, or to a PE. The highest level keeps half of its own.
+  ESKER_HD void give(bool to_pe) {
     const auto spare = levels_.find_spare();
     if (spare.type == Set::kTypes) return;
     std::uint32_t* const header = spare.header;
@@ -234,31 +263,18 @@ class Domain {
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
     n = bundles_.memory_for(n < kBatch ? n : kBatch, header);
     if (n == 0) return;
+    if (S::kRemote && to_pe) {
+      if (lanes_.of_leader([&] { return run_.try_promise_to_pe() ? 1u : 0u; }) == 0) return;
+      const std::uint32_t bundle = bundles_.move_out(spare, n);
+      lanes_.leader([&] { run_.given.give_back(bundle); });
+      since_ += (counts_.batches - since_) / 2;
+      return;
+    }
     const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
     if (taker == kNone) return;
     const std::uint32_t bundle = bundles_.move_out(spare, n);
     lanes_.leader([&] { run_.exchange.put(taker, bundle); });
     ++counts_.given;
-  }
-
-  /// Tasks of the highest level that are for other PEs go to the port, before others run: they may run for
-  /// long. False: there is no memory for what is known of them meanwhile.
-  ESKER_HD bool send_away() {
-    std::uint32_t* const header = at(top());
-    for (std::uint32_t type = 0; type < Set::kTypes; ++type) {
-      while (Set::is_placed(type) && header[Layout::kCount + type] != 0) {
-        const std::uint32_t count = header[Layout::kCount + type];
-        const std::uint32_t n = bundles_.memory_for(count < kBatch ? count : kBatch, header);
-        if (n == 0) {
-          lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
-          return false;
-        }
-        const std::uint32_t bundle =
-            bundles_.move_out({type, header, header + Layout::tasks_at(type), Layout::kCapacity, true}, n);
-        lanes_.leader([&] { run_.placed.give_back(bundle); });
-      }
-    }
-    return true;
   }
 
   // --- Joining.
@@ -359,7 +375,11 @@ class Domain {
   Bundles<S> bundles_;
   const std::uint32_t number_;
   std::uint32_t bundle_ = kNone;  // that the stack was made of
+  bool has_asked_ = false;
   std::uint32_t rounds_ = 0;
+  // Batches when this stack was begun; half of what has passed since counts again when some of it is given to
+  // another PE. Work that has lasted is likely to last: what has not would be gone sooner than it travels.
+  std::uint64_t since_ = 0;
   std::uint64_t random_;
   Counts counts_{};
 };

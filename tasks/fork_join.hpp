@@ -205,7 +205,8 @@ class ForkJoin {
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
   static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
-  static constexpr std::uint32_t kForOthers = kRemote ? 256 : 0;  // bundles that other PEs have, or have sent
+  static constexpr std::uint32_t kForOthers =
+      kRemote ? 1024 : 0;  // bundles that other PEs have, or have sent
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -269,9 +270,9 @@ class ForkJoin {
     const std::size_t page_words = pages * S::Page::kWords;
     words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + bundles + joins + pages,
                                            {"waiting tasks", false});
-    memory_.requests_size = std::bit_ceil(domains + kPorts + 1);
+    memory_.requests_size = std::bit_ceil(domains + 1);
     requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
-    mailboxes_ = device_.memory<std::uint32_t>(domains + kPorts, {"what they get"});
+    mailboxes_ = device_.memory<std::uint32_t>(domains, {"what they get"});
     memory_.requests = requests_.data();
     memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();

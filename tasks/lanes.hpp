@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -20,12 +21,14 @@ namespace esker::tasks::detail {
 struct ThreadShape {
   static constexpr std::uint32_t kBatch = 32;
   static constexpr std::uint32_t kHotLevels = 64;
+  static constexpr std::uint32_t kBatchesAGift = 256;
   static constexpr bool kRandom = false;  // decisions at random, for tests
 };
 template <std::uint32_t kWaveLanes>
 struct WaveShape {
   static constexpr std::uint32_t kBatch = kWaveLanes;
   static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr std::uint32_t kBatchesAGift = 16;
   static constexpr bool kRandom = false;
 };
 
@@ -67,6 +70,16 @@ class WaveLanes {
   template <class Function>
   ESKER_HD void for_many(std::uint32_t n, Function&& function) const {
     for (std::uint32_t i = index_; i < n; i += kBatch) function(i);
+  }
+  /// Words `by` to by + n - 1 become the first n.
+  ESKER_HD void shift_down(std::uint32_t* words, std::uint32_t by, std::uint32_t n) const {
+    for (std::uint32_t first = 0; first < n; first += kBatch) {
+      const std::uint32_t i = first + index_;
+      const std::uint32_t word = i < n ? words[by + i] : 0;
+      sync();
+      if (i < n) words[i] = word;
+      sync();
+    }
   }
   /// All load before any runs.
   template <std::uint32_t, class Taken, class Load, class Run>
@@ -138,6 +151,9 @@ class ThreadLanes {
   template <class Function>
   void for_many(std::uint32_t n, Function&& function) const {
     for (std::uint32_t i = 0; i < n; ++i) function(i);
+  }
+  void shift_down(std::uint32_t* words, std::uint32_t by, std::uint32_t n) const {
+    std::memmove(words, words + by, n * sizeof *words);
   }
   template <std::uint32_t kMost, class Taken, class Load, class Run>
   void each_of_batch(std::uint32_t n, Load&& load, Run&& run) const {

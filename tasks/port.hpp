@@ -50,9 +50,10 @@ struct PortMemory {
   alignas(kLineBytes) SystemAtomic<std::uint32_t> wanted;  // bundles that other PEs want; counts up
   SystemAtomic<std::uint32_t> end;                         // an Outcome: the run is to end so
   // The port writes.
-  alignas(kLineBytes) SystemAtomic<std::uint32_t> waiting;  // domains that have nothing
-  SystemAtomic<std::uint32_t> ended;                        // the Outcome: the last that it writes
-  SystemAtomic<std::uint32_t> ended_by_host;                // before `ended`
+  alignas(kLineBytes) SystemAtomic<std::uint32_t> idle;  // domains that have nothing
+  SystemAtomic<std::uint32_t> stock;                     // parcels that no domain has taken yet
+  SystemAtomic<std::uint32_t> ended;                     // the Outcome: the last that it writes
+  SystemAtomic<std::uint32_t> ended_by_host;             // before `ended`
   // Neither.
   alignas(kLineBytes) std::uint32_t domains;
   std::uint32_t slot_words;
@@ -92,14 +93,14 @@ BundleFormat format_of(std::uint32_t bundles) {
           S::Set::kResultWords, bundles,        type_formats(typename S::Set{})};
 }
 
-/// To the domains of its PE a port is one more domain: it asks for other PEs, gives what they send, and joins
-/// what they bring back.
+/// To the domains of its PE a port is one more domain: it takes work for others, has some for those that have
+/// nothing, and joins what it brings back.
 ///
 /// State    running -> ended, with the run.
 /// Contract A wave of the launch, or on the CPU the thread that carries: step() again and again. What a
 /// member
 ///          holds is the same in all lanes.
-/// Progress It waits for nothing. A full ring, or no domain that asks, leaves what it holds for a later step.
+/// Progress It waits for nothing. A full ring leaves what there is for a later step.
 template <class S>
 class Port {
   using Set = typename S::Set;
@@ -110,7 +111,7 @@ class Port {
 
  public:
   ESKER_HD Port(const Lanes& lanes, RunState& run)
-      : lanes_{lanes}, run_{run}, port_{*run.port}, bundles_{lanes, run}, number_{run.port->domains} {}
+      : lanes_{lanes}, run_{run}, port_{*run.port}, bundles_{lanes, run} {}
 
   ESKER_HD void run() {
     typename Lanes::Pause pause;
@@ -127,8 +128,7 @@ class Port {
     bool moved = send();
     moved = receive_returned() || moved;
     moved = receive_arrived() || moved;
-    moved = hand_on() || moved;
-    ask();
+    tell();
     return moved;
   }
   /// The run is over, and the host has been told.
@@ -158,19 +158,14 @@ class Port {
       return true;
     }
     bundle = lanes_.of_leader([&] { return run_.placed.try_take(); });
-    if (bundle == kNone && has_asked_) {
-      bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
-      if (bundle != kNone) has_asked_ = false;
-    }
+    if (bundle == kNone) bundle = lanes_.of_leader([&] { return run_.given.try_take(); });
     has_sent_all_ = bundle == kNone;
     if (has_sent_all_) return false;
     const std::uint32_t* const words = bundles_.words(bundle);
     const std::uint32_t type = words[Bundle::kType];
     copy(slot + SlotLayout::kBundle, words, Bundle::kPayload, Set::payload_words(type),
          words[Bundle::kCount]);
-    const bool is_placed = Set::is_placed(type);
-    if (!is_placed) ++given_;
-    put(slot, is_placed ? Parcel::kPlaced : Parcel::kGiven, bundle, words);
+    put(slot, Set::is_placed(type) ? Parcel::kPlaced : Parcel::kGiven, bundle, words);
     return true;
   }
   ESKER_HD void put(std::uint32_t* slot, Parcel parcel, std::uint32_t number, const std::uint32_t* words) {
@@ -196,23 +191,25 @@ class Port {
     ++n_returned_;
     const std::uint32_t join = bundles_.bring_back(bundle);
     if (join != kNone) {
-      lanes_.leader([&] { bundles_.join_words(join)[Join::kNextReady] = ready_; });
-      ready_ = join;
+      lanes_.leader([&] { run_.ready.give_back(join); });
+      ++handed_;
     }
     return true;
   }
   ESKER_HD bool receive_arrived() {
     std::uint32_t* const slot = slot_of(port_.arrived, n_arrived_);
-    if (held_ != kNone || !is_full(slot)) return false;
+    if (!is_full(slot)) return false;
     if (!bundles_.has_bundle()) {
-      // Domains that work give bundles back. Where all wait, those that are out may wait for this one.
-      if (waiting() >= port_.domains && ready_ == kNone && has_sent_all_)
-        lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+      // Domains that work give bundles back. Where all have nothing, and stay so, those that are out may wait
+      // for this one.
+      const bool stuck = idle() == port_.domains && stock() == 0 && has_sent_all_;
+      steps_stuck_ = stuck ? steps_stuck_ + 1 : 0;
+      if (steps_stuck_ == kMostStepsStuck) lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
       return false;
     }
-    held_ = bundles_.take_bundle();
+    const std::uint32_t bundle = bundles_.take_bundle();
     const std::uint32_t* const from = slot + SlotLayout::kBundle;
-    std::uint32_t* const words = bundles_.words(held_);
+    std::uint32_t* const words = bundles_.words(bundle);
     const std::uint32_t type = from[Bundle::kType], count = from[Bundle::kCount];
     copy(words, from, Bundle::kPayload, Set::payload_words(type), count);
     lanes_.leader([&] {
@@ -222,49 +219,35 @@ class Port {
       words[Bundle::kFirstEntry] = slot[SlotLayout::kNumber];
     });
     empty(slot);
+    lanes_.leader([&] { run_.arrived.give_back(bundle); });
     ++n_arrived_;
+    ++handed_;
     return true;
   }
   ESKER_HD void empty(std::uint32_t* slot) {
     lanes_.leader([&] { SlotLayout::is_full(slot).store_release(0); });  // [slot]
   }
-  /// Stacks that are to go on, and what has arrived, to domains that ask.
-  ESKER_HD bool hand_on() {
-    if (ready_ == kNone && held_ == kNone) return false;
-    const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
-    if (taker == kNone) return false;
-    if (taker == number_) {  // its own request: to the end of the queue
-      lanes_.leader([&] { run_.exchange.ask(number_); });
-      return waiting() != 0;
-    }
-    std::uint32_t item = held_;
-    if (ready_ != kNone) {
-      item = ready_ | kGoesOn;
-      ready_ = bundles_.join_words(ready_)[Join::kNextReady];
-    } else {
-      held_ = kNone;
-    }
-    lanes_.leader([&] { run_.exchange.put(taker, item); });
-    return true;
-  }
+  // --- What the host and the domains should know.
 
-  // --- For other PEs, and to them.
-
-  ESKER_HD void ask() {
+  ESKER_HD void tell() {
     const std::uint32_t wanted = lanes_.of_leader([&] { return port_.wanted.load_relaxed(); });
-    if (!has_asked_ && wanted != given_) {
-      lanes_.leader([&] { run_.exchange.ask(number_); });
-      has_asked_ = true;
-    }
-    const std::uint32_t now = waiting();
-    if (now == told_) return;
-    told_ = now;
-    lanes_.leader([&] { port_.waiting.store_relaxed(now); });
+    if (wanted != wanted_) lanes_.leader([&] { run_.wanted.store_relaxed(wanted); });
+    wanted_ = wanted;
+    const std::uint32_t idle_now = idle(), stock_now = stock();
+    if (idle_now == idle_ && stock_now == stock_) return;
+    idle_ = idle_now;
+    stock_ = stock_now;
+    lanes_.leader([&] {
+      port_.idle.store_relaxed(idle_now);
+      port_.stock.store_relaxed(stock_now);
+    });
   }
-  /// Racy: domains that have asked, and got nothing yet.
-  ESKER_HD std::uint32_t waiting() {
-    const std::uint32_t all = lanes_.of_leader([&] { return run_.exchange.was_waiting(); });
-    return all > (has_asked_ ? 1u : 0u) ? all - (has_asked_ ? 1u : 0u) : 0u;
+  /// Racy: domains that have nothing; things that none of them has taken yet.
+  ESKER_HD std::uint32_t idle() {
+    return lanes_.of_leader([&] { return run_.idle.load_relaxed(); });
+  }
+  ESKER_HD std::uint32_t stock() {
+    return handed_ - lanes_.of_leader([&] { return run_.taken.load_relaxed(); });
   }
 
   ESKER_HD std::uint32_t* slot_of(std::uint32_t* ring, std::uint32_t number) const {
@@ -286,13 +269,12 @@ class Port {
   RunState& run_;
   PortMemory& port_;
   Bundles<S> bundles_;
-  const std::uint32_t number_;                                 // among the domains: the last
   std::uint32_t n_sent_ = 0, n_arrived_ = 0, n_returned_ = 0;  // parcels, by ring
-  std::uint32_t given_ = 0;
-  std::uint32_t ready_ = kNone;  // join records whose stacks are to go on, the first of a list
-  std::uint32_t held_ = kNone;   // a bundle that has arrived
-  std::uint32_t told_ = 0;
-  bool has_asked_ = false, has_sent_all_ = false;
+  std::uint32_t handed_ = 0;                                   // to domains
+  std::uint32_t wanted_ = 0, idle_ = 0, stock_ = 0;
+  std::uint32_t steps_stuck_ = 0;
+  static constexpr std::uint32_t kMostStepsStuck = 256;
+  bool has_sent_all_ = false;
 };
 
 }  // namespace esker::tasks::detail

@@ -46,7 +46,14 @@ struct Prepare {
       run->exchange.put(0, 0);
     }
     run->placed.reset(memory.bundle_links, 0);  // a bundle is in one list at a time
+    run->given.reset(memory.bundle_links, 0);
     run->finished.reset(memory.bundle_links, 0);
+    run->arrived.reset(memory.bundle_links, 0);
+    run->ready.reset(memory.join_links, 0);
+    run->taken.store_relaxed(0);
+    run->idle.store_relaxed(0);
+    run->wanted.store_relaxed(0);
+    run->promised.store_relaxed(0);
     run->port = place.port;
     run->pe = place.pe;
     run->n_pes = place.n_pes;

@@ -43,7 +43,6 @@ struct JoinLayout {
   static constexpr std::uint32_t kLeft = 0, kEntries = 1;
   // The stack, once its owner has left it.
   static constexpr std::uint32_t kBundle = 2, kLevel = 3, kFirstPage = 4, kLastPage = 5;
-  static constexpr std::uint32_t kNextReady = 6;  // of a port's list
   // Tasks that are placed have to go: all of a level, where others may stay.
   static constexpr std::uint32_t kMostEntries =
       Set::kResultWords == 0 ? 0 : (Set::kPlaces && Set::kMostSpawns > 2 ? Set::kMostSpawns : 2) * kBatch;
@@ -72,6 +71,8 @@ struct Scheduler {
   static constexpr bool kRandom = Shape::kRandom;
   /// Tasks come from other PEs, and go to them.
   static constexpr bool kRemote = requires { typename Shape::OverPes; };
+  /// That a stack has lasted before some of it goes to another PE: some tenths of a millisecond.
+  static constexpr std::uint32_t kBatchesAGift = Shape::kBatchesAGift;
   using Layout = LevelLayout<Set, kBatch, kJoins>;
   using Page = PageLayout<Layout>;
   using Bundle = BundleLayout<Set, kBatch>;

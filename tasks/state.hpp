@@ -102,11 +102,6 @@ class Exchange {
     return promised_.compare_exchange_relaxed(request, request + 1) ? static_cast<std::uint32_t>(word)
                                                                     : kNone;
   }
-  /// Racy: requests that nobody has promised anything.
-  ESKER_HD std::uint32_t was_waiting() const {
-    const auto waiting = static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed());
-    return waiting > 0 ? static_cast<std::uint32_t>(waiting) : 0;
-  }
   ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
     mailbox(domain).store_release(bundle);  // [bundle]
   }
@@ -129,7 +124,7 @@ class Exchange {
 
 /// A bundle's join record, where the bundle came from another PE: finish() hands it to the port.
 inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
-/// In a mailbox: not a bundle, but a join record whose stack is to go on.
+/// Of what a domain gets: not a bundle, but a join record whose stack is to go on.
 inline constexpr std::uint32_t kGoesOn = 0x8000'0000u;
 
 struct PortMemory;
@@ -154,11 +149,17 @@ struct RunState {
   Pool pages, bundles, joins;
   Exchange exchange;
 
-  // Of a run over PEs: bundles for the port (tasks/port.hpp).
-  Pool placed;    // whose tasks are for other PEs
-  Pool finished;  // that came from another PE, and are done
+  // Of a run over PEs (tasks/port.hpp). For the port:
+  Pool placed;    // bundles whose tasks are for other PEs
+  Pool given;     // bundles for PEs that have nothing
+  Pool finished;  // bundles that came from another PE, and are done
+  // For domains that have nothing, from the port:
+  Pool arrived;                             // bundles of other PEs
+  Pool ready;                               // join records whose stacks are to go on
+  DeviceAtomic<std::uint32_t> taken, idle;  // things taken from these two; domains that have nothing
   PortMemory* port;
   std::uint32_t pe, n_pes;
+  DeviceAtomic<std::uint32_t> wanted, promised;  // bundles for PEs that have nothing, both counted up
 
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
@@ -177,6 +178,13 @@ struct RunState {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 
+  /// Racy: other PEs want bundles.
+  ESKER_HD bool pe_asked() const { return wanted.load_relaxed() != promised.load_relaxed(); }
+  /// True: a bundle must be put into `given`.
+  ESKER_HD bool try_promise_to_pe() {
+    std::uint32_t before = promised.load_relaxed();
+    return before != wanted.load_relaxed() && promised.compare_exchange_relaxed(before, before + 1);
+  }
   RunEnd how() const {
     return {static_cast<Outcome>(outcome.load_relaxed()),
             error_code,

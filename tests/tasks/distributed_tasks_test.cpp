@@ -266,6 +266,27 @@ TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
 }
 
 #if defined(ESKER_ON_CPU)
+/// Decisions at random, batches of one task and gifts as often as somebody asks.
+struct Tiny {
+  static constexpr std::uint32_t kBatch = 1;
+  static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr std::uint32_t kBatchesAGift = 1;
+  static constexpr bool kRandom = true;
+};
+TEST(DistributedForkJoin, JoinsInAnyOrder) {
+  run_pes(3, [](Runtime& rt) {
+    DistributedForkJoin<Fib, Tiny> fibs(rt, few());
+    DistributedForkJoin<Tour, Tiny> tours(rt, few());
+    DistributedForkJoin<Node, Tiny> nodes(rt, few());
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_EQ(fibs.run(Fib{11}), 89);
+      ASSERT_EQ(tours.run(Tour{}), 5);
+      nodes.run(Node{7, 1});
+      ASSERT_EQ(nodes.total().sum, sum_of(7));
+    }
+  });
+}
+
 struct Throws {
   using Result = void;
   static constexpr int kMaxSpawns = 1;

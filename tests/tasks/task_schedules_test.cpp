@@ -13,6 +13,7 @@ template <std::uint32_t kTasks>
 struct Tiny {
   static constexpr std::uint32_t kBatch = kTasks;
   static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr std::uint32_t kBatchesAGift = 1;
   static constexpr bool kRandom = true;
 };
 
