@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +21,12 @@
 namespace esker::tasks {
 
 namespace detail {
+
+/// What is summed over PEs.
+inline constexpr std::array<std::uint64_t Report::*, 12> kSummed{
+    &Report::sum,     &Report::tasks, &Report::batches,   &Report::full_batches,
+    &Report::resumed, &Report::given, &Report::suspended, &Report::spilled,
+    &Report::waits,   &Report::sent,  &Report::received,  &Report::peak_memory_bytes};
 
 /// Each PE's part of the job, where a PE is a process with cores of its own.
 inline Options options_on(const Runtime& runtime, Options options) {
@@ -129,15 +136,15 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     mine.sent = courier_.sent();
     mine.received = courier_.received();
     std::vector<std::uint64_t> sums, result(kResultWords, 0);
-    for (const auto field : kSummed) sums.push_back(mine.*field);
+    for (const auto field : detail::kSummed) sums.push_back(mine.*field);
     sums.push_back(mine.domains);
     if constexpr (!std::is_void_v<Result>) {
-      const Result value = Base::result();
+      const Result value = this->template result<Result>();
       std::memcpy(result.data(), &value, sizeof value);
     }
     const auto ending = courier_.agree(Base::seen().how(), sums, result);
     total_ = mine;
-    for (std::size_t i = 0; i < std::size(kSummed); ++i) total_.*kSummed[i] = sums[i];
+    for (std::size_t i = 0; i < detail::kSummed.size(); ++i) total_.*detail::kSummed[i] = sums[i];
     total_.domains = static_cast<std::uint32_t>(sums.back());
     std::uint64_t longest = static_cast<std::uint64_t>(mine.time.count());
     runtime_.all_reduce(std::span(&longest, 1), Reduction::kMax);
@@ -154,11 +161,6 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
       return detail::load_columns<Result>(words, 1);
     }
   }
-
-  static constexpr std::uint64_t Report::*kSummed[] = {
-      &Report::sum,   &Report::tasks,   &Report::batches,  &Report::full_batches,
-      &Report::given, &Report::resumed, &Report::spilled,  &Report::suspended,
-      &Report::waits, &Report::sent,    &Report::received, &Report::peak_memory_bytes};
 
   Runtime& runtime_;
   Report total_;

@@ -195,8 +195,9 @@ class ForkJoin {
     stream_.synchronize();
     report(std::chrono::steady_clock::now() - start);
   }
-  auto result() const requires(!std::is_void_v<Result>) {
-    return detail::load_columns<Result>(first_bundle_.data() + results_at_, batch_);
+  template <class T = Result>
+  T result() const {
+    return detail::load_columns<T>(first_bundle_.data() + results_at_, batch_);
   }
 
  private:
