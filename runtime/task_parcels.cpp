@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string>
 #include <utility>
 
 #include <esker/runtime/impl.hpp>
@@ -47,6 +48,9 @@ bool TaskCourier::take_letters() {
   bool moved = false;
   while (const auto letter = runtime_.impl_->mail().try_take(run_)) {
     Head head;
+    if (letter->bytes.size() < sizeof head)
+      throw Error(Error::Kind::kNetwork, "a letter about tasks from PE " + std::to_string(letter->pe) +
+                                             " has " + std::to_string(letter->bytes.size()) + " bytes");
     std::memcpy(&head, letter->bytes.data(), sizeof head);
     Words words((letter->bytes.size() - sizeof head) / 4);
     if (!words.empty()) std::memcpy(words.data(), letter->bytes.data() + sizeof head, words.size() * 4);

@@ -315,6 +315,22 @@ TEST(DistributedForkJoin, WhatATaskThrowsIsThrownOnItsPe) {
   });
 }
 
+/// As where MPI was initialised below MPI_THREAD_MULTIPLE: nobody moves letters but run().
+TEST(DistributedForkJoin, RunsWhereTheProgramDrivesTheNetwork) {
+  loopback::World world(2);
+  std::vector<std::thread> pes;
+  for (std::uint32_t pe = 0; pe < 2; ++pe) {
+    pes.emplace_back([&, pe] {
+      Runtime rt(
+          tiny_config(),
+          detail::Medium{[&](const TransportLimits& limits) { return world.connect(pe, limits); }, false});
+      DistributedForkJoin<Tour> tasks(rt, few());
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(tasks.run(Tour{}), 5);
+    });
+  }
+  for (std::thread& pe : pes) pe.join();
+}
+
 struct Large {
   using Result = void;
   static constexpr int kMaxSpawns = 1;
