@@ -117,8 +117,7 @@ void Network::flush_handlers() {
 
 bool Network::has_news() const {
   return handlers_.was_flush_requested() || shipping_.was_submitted() || completion_.was_posted() ||
-         mail_.was_posted() ||
-         (failure_.is_set() && !told_failure_);
+         mail_.was_posted() || (failure_.is_set() && !told_failure_);
 }
 
 void Network::fail(const Error& error) {
