@@ -75,7 +75,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     const std::uint32_t pe = runtime_.pe();
     if (pe == 0) Base::write_first_bundle(root);
     courier_.begin(Base::report().domains);
-    Base::prepare({pe, runtime_.n_pes(), port_.data(), pe == 0});
+    Base::prepare({pe, runtime_.n_pes(), port_.data()});
     std::exception_ptr thrown = run_domains();
     Base::end(start);
     return agree(thrown);

@@ -108,9 +108,8 @@ build() {
   step "$preset" build cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}
 }
 
-# Side by side; jobs under mpirun two a core, since they wait for each other; more are no faster.
-run_unit_tests() { run_tests "$1" --label-exclude 'mpi|stress' --parallel "$jobs"; }
-run_stress_tests() { run_tests "$1" --label-regex stress --label-exclude mpi --parallel "$jobs"; }
+# Two a core, since many wait: jobs under mpirun for each other, others for time to pass.
+run_tests_alone() { run_tests "$1" --label-exclude mpi --parallel "$((2 * jobs))"; }
 run_jobs() {
   # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
   # Both are looked for in the tests before these, whose PEs are threads.
@@ -137,26 +136,35 @@ run_preset() {
       if $whole; then
         configure cpu -DESKER_TEST_MATRIX=ON -DESKER_FAST_COMPILE=OFF -DESKER_UNITY_BUILD=OFF || return
       else
-        configure cpu -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_BUILD_BENCH=OFF || return
+        configure cpu -DESKER_TEST_MATRIX=OFF -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_BUILD_BENCH=OFF || return
       fi
-      build cpu && { run_unit_tests cpu; run_stress_tests cpu; run_jobs cpu; }
+      # Jobs have limits on time, and tests that compute would take it from them.
+      build cpu && { run_tests_alone cpu; run_jobs cpu; }
       ;;
     tsan | asan)
       if $whole; then
-        configure "$1" -DESKER_TEST_MATRIX=ON && build "$1" && { run_unit_tests "$1"; run_stress_tests "$1"; run_jobs "$1"; }
+        configure "$1" -DESKER_TEST_MATRIX=ON && build "$1" && { run_tests_alone "$1"; run_jobs "$1"; }
         return
       fi
-      # ThreadSanitizer for what has threads, which the applications' inputs have not.
-      local apps=ON
-      if [[ $1 == tsan ]]; then apps=OFF; fi
-      configure "$1" -DESKER_BUILD_APPS=$apps -DESKER_BUILD_EXAMPLES=OFF && build "$1" && {
-        run_unit_tests "$1"; run_stress_tests "$1"; }
+      # ThreadSanitizer for what has threads, which the applications' inputs have not; of the applications those that
+      # run without mpirun.
+      local apps=OFF programs=(esker_tests readme_example)
+      if [[ $1 == asan ]]; then
+        apps=ON
+        programs+=(esker-fib esker-gups esker-info esker-mer esker-queens)
+      fi
+      configure "$1" -DESKER_TEST_MATRIX=OFF -DESKER_BUILD_APPS=$apps -DESKER_BUILD_EXAMPLES=OFF && build "$1" "${programs[@]}" &&
+        run_tests_alone "$1"
       ;;
     simulated)
-      # Alone: its threads are many. With applications it takes many minutes.
-      configure simulated -DESKER_BUILD_APPS=$whole -DESKER_BUILD_EXAMPLES=$whole && build simulated &&
-        run_tests simulated -L gpu
-      if $whole; then run_tests simulated -L mpi; fi
+      # With applications it takes many minutes.
+      if $whole; then
+        configure simulated -DESKER_FAST_COMPILE=OFF && build simulated && {
+          run_tests simulated -L gpu; run_tests simulated -L mpi; }
+        return
+      fi
+      configure simulated -DESKER_FAST_COMPILE=ON -DESKER_BUILD_APPS=OFF -DESKER_BUILD_EXAMPLES=OFF &&
+        build simulated && run_tests simulated -L gpu --parallel "$jobs"
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi

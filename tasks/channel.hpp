@@ -28,7 +28,9 @@ ESKER_PASS_BEGIN
 ///          What is freed can be allocated at once, whatever was allocated before it and is still in use: a
 ///          straggler holds up nobody.
 /// Contract Any lanes and threads, any number of each. Element e of another state than a call wants:
-///          undefined. No call waits: allocate() and take() fail.
+///          undefined. No call waits: allocate() and take() fail. Lanes of a wave that try again in a loop,
+///          and need what others of it do, should go round it together (GroupLane::wave()): a GPU does not
+///          promise to wake a lane that sleeps alone.
 /// Ordering [element] what was written to an element before publish() happens before what follows its take();
 ///          what was read before free() happens before its allocate().
 template <class T, Sharing kSharing = Sharing::kWave, Scope S = Scope::kDevice>

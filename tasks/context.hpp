@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -16,20 +17,16 @@ namespace esker::tasks::detail {
 /// Where a batch runs. By value: what a continuation gets stays in registers.
 template <class Scheduler>
 struct Place {
-  std::uint32_t* hot;  // the domain's levels that are at hand, by their number modulo kHotLevels
+  std::uint32_t* hot;  // what the domain has at hand
   RunState* run;
-  std::uint32_t* results;  // of the bundle that the stack was made of: a column a word
-  std::uint32_t level;     // that the tasks were in
-  std::uint32_t children;  // the level that they spawn into
-
-  ESKER_HD std::uint32_t* at(std::uint32_t number) const {
-    return hot + (number % Scheduler::kHotLevels) * Scheduler::Layout::kWords;
-  }
+  std::uint32_t
+      level;  // the word where the level starts that has the batch's frames, and that it spawns into
+  std::uint32_t frames;  // that the level has
 };
 
-/// How a frame goes on.
+/// How a frame goes on. True: it waits again.
 template <class Scheduler>
-using Resume = void (*)(Place<Scheduler> place, std::uint32_t frame);
+using Resume = bool (*)(Place<Scheduler> place, std::uint32_t frame);
 
 /// A lane's tasks that call continuations.
 template <class Scheduler, class Task>
@@ -70,10 +67,10 @@ class Spawned {
     ESKER_HD explicit Tuple(const Children&... children) : Numbered<Is, Children>{{children}}... {}
   };
 
-  template <bool kThen, std::size_t... Is>
+  template <bool kIsRead, std::size_t... Is>
   ESKER_HD void store(std::index_sequence<Is...>) {
     is_stored_ = true;
-    context_.template store<kThen>(static_cast<const Numbered<Is, Children>&>(children_).value...);
+    context_.template store<kIsRead>(static_cast<const Numbered<Is, Children>&>(children_).value...);
   }
 
   Context<Scheduler, Task>& context_;
@@ -101,7 +98,7 @@ class Context {
   ESKER_HD void give(const Value& value) {
     static_assert(!std::is_void_v<Result>, "this task's Result is void: it gives nothing");
     static_assert(std::is_convertible_v<Value, Result>, "give() takes the task's Result");
-    put(static_cast<Result>(value));
+    if (speaks()) put(static_cast<Result>(value));
     ++answers_;
   }
 
@@ -121,7 +118,16 @@ class Context {
     report(Outcome::kFailed, code, a, b);
   }
   /// Somebody has ended the run: long tasks may look, and return.
-  ESKER_HD bool stop_requested() const { return place_.run->has_ended(); }
+  ESKER_HD bool stop_requested() const {
+    const bool has_ended = place_.run->has_ended();
+    if constexpr (kIsWhole) return Lanes::wave().broadcast(has_ended, 0);
+    return has_ended;
+  }
+
+  /// Adds to the run's sum (Report::sum). Cheaper than an atomic in memory: a domain keeps its part at hand.
+  ESKER_HD void add(std::uint64_t value) {
+    if (speaks()) Scheduler::sums(place_.hot)[Lanes::sum_of(frame_)] += value;
+  }
 
   /// Runs the child on that PE, whoever has nothing to do; else as spawn(). Of types that the task names in
   /// SpawnsAt.
@@ -136,28 +142,68 @@ class Context {
   /// This PE, and how many there are: 0 and 1 where the run is not over PEs.
   ESKER_HD std::uint32_t pe() const { return place_.run->pe; }
   ESKER_HD std::uint32_t n_pes() const { return place_.run->n_pes; }
-
   /// What Options::local points to.
   template <class T>
   ESKER_HD T& local() const {
     return *static_cast<T*>(place_.run->local);
   }
 
-  /// Adds to the run's sum (Report::sum). Cheaper than an atomic in memory: a domain keeps its part at hand.
-  ESKER_HD void add(std::uint64_t value) { Lanes::add(Scheduler::sum_of(place_.hot), value); }
+  // --- For tasks that a whole wave runs (kWholeWave). All its lanes call the function, and whatever is
+  // above, converged and with the same values: that is done once.
+
+  /// Lanes of a wave; 1 on the CPU.
+  static constexpr std::uint32_t kLanes = Lanes::kLanes;
+  /// What the lanes do together: a LaneGroup.
+  ESKER_HD auto wave() const {
+    static_assert(kIsWhole, "wave() is of tasks that say `static constexpr bool kWholeWave = true`");
+    return Lanes::wave();
+  }
+  /// This lane's number, below kLanes.
+  ESKER_HD std::uint32_t lane() const { return wave().index(); }
+  /// What lanes have read and written happens before what they read and write next.
+  ESKER_HD void sync() const { wave().sync(); }
+  /// The numbers below n, each by one lane.
+  template <class Function>
+  ESKER_HD void for_each(std::uint32_t n, Function&& function) const {
+    for (std::uint32_t i = lane(); i < n; i += kLanes) function(i);
+  }
+  /// The wave's scratchpad, of the task's kScratchBytes, for the time of this call: 16-byte aligned, with any
+  /// content.
+  template <class T>
+  ESKER_HD T& scratch() const {
+    static_assert(kIsWhole && sizeof(T) <= kScratchBytesOf<Task> && alignof(T) <= 16 &&
+                      std::is_trivially_destructible_v<T>,
+                  "scratch() is of tasks of a whole wave: say `static constexpr std::size_t kScratchBytes`");
+    return *Lanes::template in_scratch<T>(place_.hot + Scheduler::kScratchAt);
+  }
 
   // --- For the scheduler, and Spawned.
 
-  /// Those whose results then() wants are the first by number; others count from the last down.
-  template <bool kThen, class... Children>
+  /// A continuation reads the results of children from number 0 on; other children have the last numbers.
+  template <bool kIsRead, class... Children>
   ESKER_HD void store(const Children&... children) {
     spawned_ += sizeof...(Children);
     if (spawned_ > Checked<Task>::kMaxSpawns) {
       report(Outcome::kMisuse, 1, spawned_, Checked<Task>::kMaxSpawns);
       return;
     }
-    std::uint32_t child = kThen ? 0 : Checked<Task>::kMaxSpawns - spawned_;
-    (store_one(children, child++), ...);
+    if constexpr (!kIsRead) unread_ += sizeof...(Children);
+    const std::uint32_t first = kIsRead ? 0 : Checked<Task>::kMaxSpawns - unread_;
+    if constexpr (kIsWhole) {
+      std::uint32_t child = first;
+      if (speaks()) (store_one(children, count_of<Children>()++, child++), ...);
+      return;
+    }
+    if constexpr (sizeof...(Children) > 0) {
+      using First = std::tuple_element_t<0, std::tuple<Children...>>;
+      std::uint32_t child = 0;
+      if constexpr ((std::is_same_v<Children, First> && ...)) {
+        const Places places = reserve<First>(sizeof...(Children));
+        ((store_one(children, places.first + child * places.stride, first + child), ++child), ...);
+      } else {
+        ((store_one(children, reserve<Children>(1).first, first + child), ++child), ...);
+      }
+    }
   }
 
   template <class Next, class... Children>
@@ -168,52 +214,69 @@ class Context {
                   "then() keeps its function byte by byte: it captures by value");
     static_assert(std::is_empty_v<Next> || sizeof(Next) <= kKeepBytesOf<Task>,
                   "then() keeps more than the task's size: say `static constexpr std::size_t kKeepBytes`");
-    std::uint32_t* const level = place_.at(place_.level);
-    const Resume<Scheduler> resume = &Context::template resume_frame<Next, Children...>;
-    store_columns(&level[Layout::frame_column(Layout::kResume) + frame_], Scheduler::kBatch, resume);
-    store_columns(&level[Layout::frame_column(Layout::kParent) + frame_], Scheduler::kBatch, ref_);
-    if constexpr (!std::is_empty_v<Next>) {
-      store_columns(&level[Layout::frame_column(Layout::kKeep) + frame_], Scheduler::kBatch, next);
-    }
-    level[Layout::kHasFrames] = 1;  // the same from every lane
+    waits_ = true;
     ++answers_;
+    if (!speaks()) return;
+    const Resume<Scheduler> resume = &Context::template resume_frame<Next, Children...>;
+    store_columns(frame(Layout::kResume), place_.frames, resume);
+    store_columns(frame(Layout::kParent), place_.frames, ref_);
+    if constexpr (!std::is_empty_v<Next>) store_columns(frame(Layout::kKeep), place_.frames, next);
   }
 
-  /// After the function has returned.
-  ESKER_HD void check() {
+  /// After the function has returned. True: it waits for children.
+  ESKER_HD bool finish() {
     if constexpr (!std::is_void_v<Result>) {
       if (answers_ != 1) report(Outcome::kMisuse, 2, answers_, 0);
     }
+    return waits_;
   }
 
  private:
+  static constexpr bool kIsWhole = kIsWholeWave<Task>;
+  /// One lane does for all what a task of the whole wave does.
+  ESKER_HD static bool speaks() {
+    if constexpr (kIsWhole) return Lanes::wave().index() == 0;
+    return true;
+  }
+
   template <class Child>
   static constexpr bool kIsSpawned = kIsOneOfTypes<Child, SpawnsOf<Task>>;
 
+  /// Word w of this task's frame.
+  ESKER_HD std::uint32_t* frame(std::uint32_t w) const {
+    return place_.hot + place_.level + Layout::frame_column(w, place_.frames) + frame_;
+  }
+
   template <class Child>
-  ESKER_ALWAYS_INLINE ESKER_HD void store_one(const Child& child, std::uint32_t number) {
+  ESKER_ALWAYS_INLINE ESKER_HD Places reserve(std::uint32_t number) {
+    return Lanes::reserve(count_of<Child>(), number);
+  }
+  /// Tasks of that type in the level.
+  template <class Child>
+  ESKER_HD std::uint32_t& count_of() const {
+    return place_.hot[place_.level + Layout::kCount + Set::template kIndex<Child>];
+  }
+  template <class Child>
+  ESKER_HD void store_one(const Child& child, std::uint32_t at, std::uint32_t number) {
     constexpr std::uint32_t kType = Set::template kIndex<Child>;
-    std::uint32_t* const level = place_.at(place_.children);
-    const std::uint32_t i = Lanes::reserve(level[Layout::kCount + kType]);
-    std::uint32_t* const tasks = level + Layout::tasks_at(kType) + i;
-    store_columns(tasks, Layout::kCapacity,
-                  Ref{static_cast<std::uint16_t>(frame_), static_cast<std::uint16_t>(number)});
-    store_columns(tasks + Layout::kCapacity, Layout::kCapacity, child);
+    const std::uint32_t capacity = Layout::capacity(place_.frames);
+    std::uint32_t* to = place_.hot + place_.level + Layout::tasks_at(kType, place_.frames) + at;
+    if constexpr (Scheduler::kJoins) {
+      const std::uint32_t result = place_.level + Layout::result_column(number, place_.frames) + frame_;
+      store_columns(to, capacity, Ref::to(result, place_.frames));
+      to += capacity;
+    }
+    store_columns(to, capacity, child);
   }
 
   template <class R>
   ESKER_HD void put(const R& result) {
-    if (place_.level == 0) {
-      store_columns(place_.results + ref_.frame, Scheduler::kBatch, result);
-    } else {
-      store_columns(&place_.at(place_.level - 1)[Layout::result_column(ref_.child, 0) + ref_.frame],
-                    Scheduler::kBatch, result);
-    }
+    store_columns(place_.hot + ref_.word(), ref_.stride(), result);
   }
 
   ESKER_HD void report(Outcome how, std::int32_t code, std::uint64_t a, std::uint64_t b) {
     RunState& run = *place_.run;
-    if (!run.end(how)) return;
+    if (!speaks() || !run.end(how)) return;
     run.error_code = code;
     run.error_type = Set::template kIndex<Task>;
     run.error_values[0] = a;
@@ -222,41 +285,43 @@ class Context {
 
   /// Calls next(context, results...), without those of children that give none.
   template <class Next, class... Children>
-  ESKER_HD static void resume_frame(Place<Scheduler> place, std::uint32_t frame) {
-    std::uint32_t* const level = place.at(place.level);
-    const Ref ref =
-        load_columns<Ref>(&level[Layout::frame_column(Layout::kParent) + frame], Scheduler::kBatch);
-    Context context(place, frame, ref);
+  ESKER_HD static bool resume_frame(Place<Scheduler> place, std::uint32_t frame) {
+    place.hot = Lanes::at_hand(place.hot);
+    const std::uint32_t* const first = place.hot + place.level + Layout::kHeaderWords + frame;
+    Context context(place, frame, load_columns<Ref>(first + Layout::kParent * place.frames, place.frames));
+    const std::uint32_t* const results = first + Layout::kResults * place.frames;
     if constexpr (std::is_empty_v<Next>) {
-      call_next<0>(Types<Children...>{}, Next{}, context, level + frame);
+      call_next<0>(Types<Children...>{}, Next{}, context, results);
     } else {
-      const Next next =
-          load_columns<Next>(&level[Layout::frame_column(Layout::kKeep) + frame], Scheduler::kBatch);
-      call_next<0>(Types<Children...>{}, next, context, level + frame);
+      const Next next = load_columns<Next>(first + Layout::kKeep * place.frames, place.frames);
+      call_next<0>(Types<Children...>{}, next, context, results);
     }
-    context.check();
+    return context.finish();
   }
   template <std::uint32_t kNumber, class First, class... Rest, class Next, class... Results>
   ESKER_HD static void call_next(Types<First, Rest...>, const Next& next, Context& context,
-                                 const std::uint32_t* frame, const Results&... results) {
+                                 const std::uint32_t* words, const Results&... results) {
     if constexpr (std::is_void_v<ResultOf<First>>) {
-      call_next<kNumber + 1>(Types<Rest...>{}, next, context, frame, results...);
+      call_next<kNumber + 1>(Types<Rest...>{}, next, context, words, results...);
     } else {
+      const std::uint32_t frames = context.place_.frames;
       call_next<kNumber + 1>(
-          Types<Rest...>{}, next, context, frame, results...,
-          load_columns<ResultOf<First>>(frame + Layout::result_column(kNumber, 0), Scheduler::kBatch));
+          Types<Rest...>{}, next, context, words, results...,
+          load_columns<ResultOf<First>>(words + kNumber * Set::kResultWords * frames, frames));
     }
   }
   template <std::uint32_t kNumber, class Next, class... Results>
   ESKER_HD static void call_next(Types<>, const Next& next, Context& context, const std::uint32_t*,
                                  const Results&... results) {
+    if constexpr (kIsWhole) Lanes::wave().sync();  // one lane may write into the frame now: all have read it
     next(context, results...);
   }
 
   const Place<Scheduler> place_;
   const std::uint32_t frame_;  // also the task's number in its batch
   const Ref ref_;
-  std::uint32_t spawned_ = 0, answers_ = 0;
+  std::uint32_t spawned_ = 0, unread_ = 0, answers_ = 0;
+  bool waits_ = false;
 };
 
 }  // namespace esker::tasks::detail

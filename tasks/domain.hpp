@@ -1,10 +1,11 @@
-// A domain: the lanes that share a stack of levels, and what they do until the run ends.
+// A domain: the lanes that share a stack of levels, and what they do until the run ends. Over 400 lines: its
+// members are one state, which the compiler keeps in registers.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <esker/device/platform.hpp>
-#include <esker/tasks/bundles.hpp>
 #include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/level_stack.hpp>
@@ -15,13 +16,15 @@ namespace esker::tasks::detail {
 
 /// State    idle -> working -> (done or suspended) -> idle, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
-/// Protocol A stack is made of a bundle: its tasks are level 0. The domain takes a batch of the highest level
-///          that has tasks; what they spawn is the level above. When a level is empty, the frames below it go
-///          on. So it goes down before it goes on, and holds one batch's children a level (thesis, 4.3.3). To
-///          a domain that asks, it gives tasks of its lowest level that has some: the largest subtrees. The
-///          level remembers that in a join record; the frames below it go on when all of them are back. If
-///          they are not, the domain leaves its stack, and whoever brings the last of them back takes it
-///          over.
+/// Protocol A stack is made of a bundle: its tasks are those of the lowest level. The domain takes a batch of
+/// the
+///          highest tasks; what they spawn, and the frames of those that wait, are a new level. When the
+///          highest level has no tasks, its frames go on, and when none of them waits it is given up. So the
+///          domain goes down before it goes on (thesis, 4.3.3). To a domain that asks, it gives tasks of its
+///          lowest level that has some: the largest subtrees. The level remembers that in a join record; its
+///          frames go on when all of them are back. If they are not, the domain leaves its stack, and whoever
+///          brings the last of them back takes it over. Where no task joins, nothing waits for what was
+///          given: bundles are counted.
 template <class S>
 class Domain {
   using Set = typename S::Set;
@@ -37,19 +40,21 @@ class Domain {
       : lanes_{lanes},
         run_{run},
         hot_{hot},
-        levels_{lanes, run, hot},
-        bundles_{lanes, run},
+        levels_{lanes, run, hot, number},
         number_{number},
         random_{run.seed * 1024 + number} {}
 
   ESKER_HD void run() {
-    lanes_.leader([&] { S::sum_of(hot_) = 0; });
-    for (std::uint32_t bundle = wait_for_bundle(); bundle != kNone; bundle = wait_for_bundle()) {
+    lanes_.for_each(kSums, [&](std::uint32_t i) { S::sums(hot_)[i] = 0; });
+    for (std::uint32_t got = wait_for_bundle(); got != kNone; got = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
-      if (!S::kRemote || (bundle & kGoesOn) == 0) {
-        open(bundle);
-      } else if (!take_over(bundle & ~kGoesOn)) {
-        continue;
+      if (!S::kRemote || got == kOwn) {
+        open(bundle_words(number_));
+      } else if ((got & kGoesOn) != 0) {
+        (void)take_over(got & ~kGoesOn);
+      } else {
+        open(crate_words(got));
+        if constexpr (!S::kJoins) lanes_.leader([&] { run_.crates.give_back(got); });
       }
       while (work() == End::kDone && take_over(finish())) {
       }
@@ -62,42 +67,41 @@ class Domain {
 
   // --- Idle.
 
+  /// kNone: the run has ended. kOwn: this domain's bundle is full. Of a run over PEs also a crate, or with
+  /// kGoesOn a join record.
   ESKER_HD std::uint32_t wait_for_bundle() {
+    levels_.release();
+    bool has_asked = false;
+    if constexpr (S::kRemote) {
+      has_asked = lanes_.of_leader([&] { return run_.mailboxes.has_asked(number_) ? 1u : 0u; }) != 0;
+      lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(1); });
+    }
     typename Lanes::Pause pause;
-    if constexpr (S::kRemote) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(1); });
     while (true) {
-      const std::uint32_t bundle = try_get();
-      if (bundle != kNone) {
-        if constexpr (S::kRemote) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(~0u); });
-        return bundle;
+      std::uint32_t got = kNone;
+      if (lanes_.of_leader([&] { return run_.mailboxes.try_get(number_) ? 1u : 0u; }) != 0) got = kOwn;
+      if constexpr (S::kRemote) {
+        if (got == kNone) got = lanes_.of_leader([&] { return try_take_remote(); });
+        if (got != kNone) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(~0u); });
       }
+      if (got != kNone) return got;
       if (has_ended()) return kNone;
-      if (!has_asked_) {
+      if (!has_asked) {
         ++counts_.asked;
-        lanes_.leader([&] { run_.exchange.ask(number_); });
-        has_asked_ = true;
+        lanes_.leader([&] { run_.mailboxes.ask(number_); });
+        has_asked = true;
       }
       pause.once();
     }
   }
-  /// What another domain has given, or, of a run over PEs, the port. In the second case its request stands.
-  ESKER_HD std::uint32_t try_get() {
-    std::uint32_t bundle = kNone;
-    if (has_asked_ || number_ == 0) {  // the root is domain 0's
-      bundle = lanes_.of_leader([&] { return run_.exchange.try_get(number_); });
-      if (bundle != kNone) has_asked_ = false;
-    }
-    if (!S::kRemote || bundle != kNone) return bundle;
-    return lanes_.of_leader([&] {
-      std::uint32_t taken = run_.ready.try_take();
-      if (taken != kNone) {
-        taken |= kGoesOn;
-      } else {
-        taken = run_.arrived.try_take();
-      }
-      if (taken != kNone) (void)run_.taken.fetch_add_relaxed(1);
-      return taken;
-    });
+  /// What the port has for domains that have nothing.
+  ESKER_HD std::uint32_t try_take_remote() {
+    std::uint32_t taken = run_.ready.try_take();
+    taken = taken != kNone ? taken | kGoesOn : run_.arrived.try_take();
+    if (taken == kNone) return kNone;
+    (void)run_.taken.fetch_add_relaxed(1);
+    run_.mailboxes.withdraw(number_);
+    return taken;
   }
   ESKER_HD bool has_ended() {
     return lanes_.of_leader([&] {
@@ -106,26 +110,31 @@ class Domain {
     }) != 0;
   }
 
-  /// Makes a bundle's tasks level 0.
-  ESKER_HD void open(std::uint32_t bundle) {
-    bundle_ = bundle;
-    since_ = counts_.batches;
-    levels_.begin();
-    const std::uint32_t* const words = bundles_.words(bundle);
+  /// Makes the tasks of a bundle the lowest level.
+  ESKER_HD void open(const std::uint32_t* words) {
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
-    std::uint32_t* const level = at(0);
-    Set::visit(type, [&](auto named) {
-      using T = typename decltype(named)::type;
-      constexpr std::uint32_t kType = Set::template kIndex<T>;
-      std::uint32_t* const tasks = level + Layout::tasks_at(kType);
+    return_join_ = words[Bundle::kJoin];
+    return_entry_ = words[Bundle::kFirstEntry];
+    levels_.begin(count);
+    std::uint32_t* const level = levels_.words(levels_.top());
+    const std::uint32_t capacity = Layout::capacity(count);
+    std::uint32_t* tasks = level + Layout::tasks_at(type, count);
+    if constexpr (S::kJoins) {
       lanes_.for_each(count, [&](std::uint32_t i) {
-        store_columns(tasks + i, Layout::kCapacity, Ref{static_cast<std::uint16_t>(i), 0});
-        for (std::uint32_t w = 0; w < Set::payload_words(kType); ++w) {
-          tasks[(1 + w) * Layout::kCapacity + i] = words[Bundle::kPayload + w * kBatch + i];
-        }
+        store_columns(tasks + i, capacity,
+                      Ref::to(levels_.top() + Layout::result_column(0, count) + i, count));
       });
-    });
+      tasks += capacity;
+    }
+    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w) {
+      lanes_.for_each(count, [&](std::uint32_t i) {
+        tasks[w * capacity + i] = words[Bundle::kPayload + w * kBatch + i];
+      });
+    }
     lanes_.leader([&] { level[Layout::kCount + type] = count; });
+    rounds_a_look_ = kFirstLook;
+    rounds_ = 0;
+    if constexpr (S::kRemote) since_ = counts_.batches;
   }
 
   // --- Working.
@@ -133,163 +142,322 @@ class Domain {
   ESKER_HD End work() {
     while (true) {
       if (S::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
-      if (S::kRandom && random(4) == 0 && levels_.has_levels_to_spare() && !levels_.put_away())
-        return End::kStopped;
-      if (S::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0) {
+      if (S::kRandom && random(4) == 0 && !levels_.put_one_away()) return End::kStopped;
+      if constexpr (S::kRemote && Set::kPlaces) {
+        // Before others run: they may run for long. None is ever given to a domain.
+        if (!send_placed()) return End::kStopped;
+      }
+      if (S::kRandom ? random(2) == 0 : ++rounds_ >= rounds_a_look_) {
         // A simulated GPU runs lanes that have yielded, as the port does, when no other can run.
         if (S::kRemote && esker::detail::kLanesUseHostCores) Lanes::Pause::let_others_run();
         if (has_ended()) return End::kStopped;
-        const bool asked = lanes_.of_leader([&] { return run_.exchange.was_asked() ? 1u : 0u; }) != 0;
-        if (asked) {
-          give(false);
-        } else if (S::kRemote && counts_.batches - since_ >= S::kBatchesAGift &&
-                   lanes_.of_leader([&] { return run_.pe_asked() ? 1u : 0u; }) != 0) {
-          give(true);
-        }
+        look();
       }
-      if constexpr (S::kRemote && Set::kPlaces) {
-        // Before others run: they may run for long.
-        if (!bundles_.send_placed(at(top()))) return End::kStopped;
-      }
-      const std::uint32_t type = levels_.type_with_tasks(at(top()));
+      const std::uint32_t type = LevelStack<S>::type_with_tasks(levels_.words(levels_.top()));
       if (type != Set::kTypes) {
         if (!run_batch(type)) return End::kStopped;
         continue;
       }
-      if (at(top())[Layout::kJoin] != kNone && !join()) return has_ended() ? End::kStopped : End::kSuspended;
-      if (top() == 0) return End::kDone;
-      levels_.down();
       if constexpr (S::kJoins) {
-        if (!resume()) return End::kStopped;
+        if (levels_.words(levels_.top())[Layout::kJoin] != kNone && !join())
+          return has_ended() ? End::kStopped : End::kSuspended;
+        if (levels_.is_bottom()) return End::kDone;
+        if (resume()) continue;
+      } else {
+        if (levels_.is_bottom()) return End::kDone;
       }
+      levels_.down();
     }
   }
 
-  /// Runs the last tasks of that type in this level. False: there is no memory for what they spawn.
+  /// Runs tasks of that type: the highest, of several levels if one has too few. False: there is no memory
+  /// for what they spawn.
   ESKER_HD bool run_batch(std::uint32_t type) {
-    std::uint32_t children = top() + 1;
-    const std::uint32_t waiting = at(top())[Layout::kCount + type];
-    std::uint32_t n = waiting < kBatch ? waiting : kBatch;
-    if constexpr (!S::kJoins) {
-      if (has_space_for_a_batch(waiting - n)) children = top();
+    std::uint32_t most = levels_.is_low() ? 1 : kBatch;  // the least memory
+    if constexpr (S::kRandom) most = 1 + random(most);
+    const bool is_whole = Set::is_whole_wave(type);
+    if (is_whole) most = 1;
+    const std::uint32_t waiting = levels_.words(levels_.top())[Layout::kCount + type];
+    bool is_new = true;
+    if constexpr (S::kJoins) {
+      if (!levels_.find_space(most)) return false;
+    } else {
+      is_new = !has_space_for_a_batch(waiting < most ? 0 : waiting - most);
+      if (is_new && !levels_.find_space(0)) return false;
     }
-    if (children != top() && !levels_.make_space()) return false;
-    if (levels_.is_low()) n = 1;  // the least memory
-    if constexpr (S::kRandom) n = 1 + random(n);
-    lanes_.sync();
-    lanes_.leader([&] { at(top())[Layout::kCount + type] = waiting - n; });
-    ++counts_.batches;
-    counts_.tasks += n;
-    if (n == kBatch) ++counts_.full_batches;
-    const Place<S> place{hot_, &run_, results(), top(), children};
+    std::uint32_t n = 0;
     Set::visit(type, [&](auto named) {
       using T = typename decltype(named)::type;
-      if constexpr (!kIsPlaced<T>) {
-        constexpr std::uint32_t kType = Set::template kIndex<T>;
-        struct Taken {
-          T task;
-          Ref ref;
-        };
-        const std::uint32_t* const tasks = at(top()) + Layout::tasks_at(kType) + (waiting - n);
-        lanes_.template each_of_batch<kBatch, Taken>(
-            n,
-            [&](std::uint32_t i) {
-              return Taken{load_columns<T>(tasks + Layout::kCapacity + i, Layout::kCapacity),
-                           load_columns<Ref>(tasks + i, Layout::kCapacity)};
-            },
-            [&](std::uint32_t i, const Taken& taken) {
-              Context<S, T> context(place, i, taken.ref);
-              taken.task(context);
-              context.check();
-            });
-      }
+      if constexpr (!kIsPlaced<T>) n = run_batch_of<T>(most, is_new);
     });
-    if (children != top()) go_up();
+    ++counts_.batches;
+    counts_.tasks += n;
+    if (is_whole || n == kBatch) ++counts_.full_batches;
     return true;
   }
-
-  /// The frames of this level go on. False: there is no memory for what they spawn.
-  ESKER_HD bool resume() {
-    if (at(top())[Layout::kHasFrames] == 0) return true;
-    if (!levels_.make_space()) return false;
+  /// Returns how many there were.
+  template <class T>
+  ESKER_HD std::uint32_t run_batch_of(std::uint32_t most, bool is_new) {
+    constexpr std::uint32_t kType = Set::template kIndex<T>;
+    struct Taken {
+      T task;
+      Ref ref;
+    };
+    using Batch =
+        std::conditional_t<kIsWholeWave<T>, WholeBatch<Taken>, typename Lanes::template Batch<kBatch, Taken>>;
+    Batch batch;
+    std::uint32_t n = 0, lowest = 0;
+    for (std::uint32_t level = levels_.top(); n < most && level != kNone;
+         level = S::kJoins ? levels_.below(level) : kNone) {
+      std::uint32_t* const words = levels_.words(level);
+      const std::uint32_t waiting = words[Layout::kCount + kType];
+      const std::uint32_t frames = words[Layout::kFrames];
+      const std::uint32_t count = waiting < most - n ? waiting : most - n;
+      const std::uint32_t capacity = Layout::capacity(frames);
+      const std::uint32_t* const tasks = words + Layout::tasks_at(kType, frames) + (waiting - count);
+      batch.fill(lanes_, n, count, [&](std::uint32_t i) {
+        if constexpr (S::kJoins) {
+          return Taken{load_columns<T>(tasks + capacity + i, capacity),
+                       load_columns<Ref>(tasks + i, capacity)};
+        } else {
+          return Taken{load_columns<T>(tasks + i, capacity), Ref{}};
+        }
+      });
+      n += count;
+      if (S::kJoins && count > 0) lowest = levels_.segment_of(level);
+      lanes_.sync();
+      lanes_.first([&] { words[Layout::kCount + kType] = waiting - count; });
+    }
+    const std::uint32_t level = is_new ? levels_.next() : levels_.top();
+    if (is_new) levels_.clear_next(n, lowest);
+    if constexpr (Set::kHasWholeWave) {
+      rounds_ = kIsWholeWave<T> ? kMostRoundsALook : rounds_;  // long tasks: look after each
+      if (is_new) lanes_.first([&] { levels_.words(level)[Layout::kWholeWave] = kIsWholeWave<T> ? 1 : 0; });
+    }
     lanes_.sync();
-    std::uint32_t* const level = at(top());
-    lanes_.leader([&] { level[Layout::kHasFrames] = 0; });
-    const Place<S> place{hot_, &run_, results(), top(), top() + 1};
-    std::uint32_t* const resume_words = level + Layout::frame_column(Layout::kResume);
-    lanes_.for_each(kBatch, [&](std::uint32_t i) {
-      const auto next = load_columns<Resume<S>>(resume_words + i, kBatch);
-      if (next == nullptr) return;
-      store_columns(resume_words + i, kBatch, Resume<S>{nullptr});
-      next(place, i);
+    const Place<S> place{hot_, &run_, level, n};
+    const std::uint64_t waiting = batch.run(lanes_, n, [&](std::uint32_t i, const Taken& taken) {
+      Context<S, T> context(place, i, taken.ref);
+      taken.task(context);
+      return context.finish();
     });
+    lanes_.sync();
+    if (is_new) {
+      store_waiting(level, waiting);
+      if (waiting != 0 || LevelStack<S>::type_with_tasks(levels_.words(level)) != Set::kTypes) levels_.up();
+    }
+    return n;
+  }
+
+  /// The frames of the highest level go on. False: none waits.
+  ESKER_HD bool resume() {
+    std::uint32_t* const level = levels_.words(levels_.top());
+    const std::uint64_t waiting = level[Layout::kWaiting] | std::uint64_t{level[Layout::kWaiting + 1]} << 32;
+    if (waiting == 0) return false;
+    levels_.bring_back(level[Layout::kLowest]);
+    const std::uint32_t frames = level[Layout::kFrames];
+    const Place<S> place{hot_, &run_, levels_.top(), frames};
+    const std::uint32_t* const resume_words = level + Layout::frame_column(Layout::kResume, frames);
+    const auto go_on = [&](std::uint32_t i) {
+      return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
+    };
+    std::uint64_t again = 0;
+    if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
+      again = go_on(0) ? 1 : 0;
+      rounds_ = kMostRoundsALook;
+    } else {
+      again = lanes_.for_bits(waiting, go_on);
+    }
+    lanes_.sync();
+    store_waiting(levels_.top(), again);
+    lanes_.sync();
     ++counts_.resumed;
-    go_up();
     return true;
   }
 
-  /// After a batch: what it has spawned is the highest level, if it has spawned.
-  ESKER_HD void go_up() {
-    const std::uint32_t* const above = at(top() + 1);
-    bool has_tasks = false;
-    for (std::uint32_t t = 0; t < Set::kTypes; ++t) has_tasks = has_tasks || above[Layout::kCount + t] != 0;
-    if (has_tasks || at(top())[Layout::kHasFrames] != 0) levels_.up();
+  ESKER_HD void store_waiting(std::uint32_t level, std::uint64_t waiting) const {
+    std::uint32_t* const words = levels_.words(level);
+    lanes_.first([&] {
+      words[Layout::kWaiting] = static_cast<std::uint32_t>(waiting);
+      words[Layout::kWaiting + 1] = static_cast<std::uint32_t>(waiting >> 32);
+    });
   }
-
   ESKER_HD bool has_space_for_a_batch(std::uint32_t left) const {
     std::uint32_t most = left;
     for (std::uint32_t t = 0; t < Set::kTypes; ++t) {
-      const std::uint32_t count = at(top())[Layout::kCount + t];
+      const std::uint32_t count = levels_.words(levels_.top())[Layout::kCount + t];
       if (Set::kTypes > 1 && count > most) most = count;
     }
-    return most + Set::kMostSpawns * kBatch <= Layout::kCapacity;
+    return most + Set::kMostSpawns * kBatch <= Layout::kOpenCapacity;
   }
 
-  ESKER_HD std::uint32_t top() const { return levels_.highest(); }
-  ESKER_HD std::uint32_t* at(std::uint32_t level) const { return levels_.at(level); }
-  ESKER_HD std::uint32_t* results() const { return bundles_.words(bundle_) + Bundle::kResults; }
+  ESKER_HD std::uint32_t* bundle_words(std::uint32_t domain) const {
+    return Lanes::in_memory(run_.bundle_words) + std::size_t{domain} * Bundle::kWords;
+  }
+  ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
+    return Lanes::in_memory(run_.join_words) + std::size_t{join} * Join::kWords;
+  }
 
   // --- Giving.
 
-  /// Gives tasks to a domain that asks, or to a PE. The highest level keeps half of its own.
-  ESKER_HD void give(bool to_pe) {
-    const auto spare = levels_.find_spare();
-    if (spare.type == Set::kTypes) return;
-    std::uint32_t* const header = spare.header;
-    const std::uint32_t type = spare.type;
-    const std::uint32_t count = header[Layout::kCount + type];
-    if (spare.is_highest && count < 2) return;
-    std::uint32_t n = spare.is_highest ? count / 2 : count;
+  /// Gives tasks to a domain that asks, if one does. A stack looks seldom once it is old: who asks should get
+  /// work for some while, and what is small is not worth the way.
+  ESKER_HD void look() {
+    rounds_ = 0;
+    if (rounds_a_look_ < kMostRoundsALook) rounds_a_look_ *= 2;
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const std::uint32_t first =
+        static_cast<std::uint32_t>(random_ >> 33) % run_.mailboxes.windows() * Mailboxes::kWindow;
+    const std::uint32_t taker = lanes_.find(
+        Mailboxes::kWindow, number_, [&](std::uint32_t i) { return run_.mailboxes.was_asking(first + i); });
+    if (taker != kNone) {
+      give(first + taker);
+    } else if constexpr (S::kRemote) {
+      if (counts_.batches - since_ >= S::kBatchesAGift &&
+          lanes_.of_leader([&] { return run_.pe_asked() ? 1u : 0u; }) != 0)
+        give(kOtherPe);
+    }
+  }
+
+  /// Gives tasks to a domain, or kOtherPe. The highest level keeps half of its own.
+  ESKER_HD void give(std::uint32_t taker) {
+    std::uint32_t* const level = levels_.find_lowest();
+    if (level == nullptr) return;
+    const std::uint32_t type = LevelStack<S>::type_with_tasks(level);
+    const std::uint32_t count = level[Layout::kCount + type];
+    std::uint32_t n = level == levels_.words(levels_.top()) ? count / 2 : count;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    n = bundles_.memory_for(n < kBatch ? n : kBatch, header);
+    n = memory_for(level, n < kBatch ? n : kBatch);
     if (n == 0) return;
-    if (S::kRemote && to_pe) {
+    if (S::kRemote && taker == kOtherPe) {
+      if (!has_crate()) return;
       if (lanes_.of_leader([&] { return run_.try_promise_to_pe() ? 1u : 0u; }) == 0) return;
-      const std::uint32_t bundle = bundles_.move_out(spare, n);
-      lanes_.leader([&] { run_.given.give_back(bundle); });
+      const std::uint32_t crate = take_crate();
+      move_out(level, type, n, crate_words(crate));
+      lanes_.leader([&] { run_.given.give_back(crate); });
       since_ += (counts_.batches - since_) / 2;
       return;
     }
-    const std::uint32_t taker = lanes_.of_leader([&] { return run_.exchange.try_promise(); });
-    if (taker == kNone) return;
-    const std::uint32_t bundle = bundles_.move_out(spare, n);
-    lanes_.leader([&] { run_.exchange.put(taker, bundle); });
+    if (lanes_.of_leader([&] { return run_.mailboxes.try_promise(taker) ? 1u : 0u; }) == 0) return;
+    move_out(level, type, n, bundle_words(taker));
+    lanes_.leader([&] { run_.mailboxes.put(taker); });
     ++counts_.given;
+  }
+  /// How many of n tasks of a level there is memory for, to know of them while they are away.
+  ESKER_HD std::uint32_t memory_for(const std::uint32_t* level, std::uint32_t n) {
+    if constexpr (S::kJoins) {
+      const std::uint32_t join = level[Layout::kJoin];
+      if (join != kNone) {
+        if constexpr (Set::kResultWords > 0) {
+          const std::uint32_t left = Join::kMostEntries - join_words(join)[Join::kEntries];
+          n = n < left ? n : left;
+        }
+      } else if (spare_join_ == kNone) {
+        spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(number_).number; });
+        if (spare_join_ == kNone) return 0;
+      }
+    }
+    return n;
+  }
+  /// Moves n tasks of a level to a bundle, after memory_for() them.
+  ESKER_HD void move_out(std::uint32_t* level, std::uint32_t type, std::uint32_t n, std::uint32_t* words) {
+    const std::uint32_t count = level[Layout::kCount + type];
+    std::uint32_t join = level[Layout::kJoin], entries = 0;
+    const bool is_new = join == kNone;
+    if constexpr (S::kJoins) {
+      if (is_new) {
+        join = spare_join_;
+        spare_join_ = kNone;
+      } else {
+        entries = join_words(join)[Join::kEntries];
+      }
+    }
+    const std::uint32_t frames = level[Layout::kFrames], capacity = Layout::capacity(frames);
+    std::uint32_t* column = level + Layout::tasks_at(type, frames);
+    // Where tasks do not join the first are the oldest, and have the largest subtrees. Those that are left
+    // keep their order, so that the next gift is large, too.
+    const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
+    if constexpr (S::kJoins) {
+      lanes_.for_each(n, [&](std::uint32_t i) {
+        if (Set::kResultWords > 0) join_words(join)[Join::kRefs + entries + i] = column[first + i];
+      });
+      column += capacity;
+    }
+    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w, column += capacity) {
+      lanes_.for_each(n,
+                      [&](std::uint32_t i) { words[Bundle::kPayload + w * kBatch + i] = column[first + i]; });
+      if constexpr (!S::kJoins) lanes_.shift(column, n, left_over);
+    }
+    lanes_.leader([&] {
+      words[Bundle::kType] = type;
+      words[Bundle::kCount] = n;
+      words[Bundle::kJoin] = join;
+      words[Bundle::kFirstEntry] = entries;
+      if constexpr (S::kJoins) {
+        std::uint32_t* const record = join_words(join);
+        record[Join::kEntries] = entries + n;
+        if (is_new) {
+          Join::left(record).store_relaxed(2);
+          level[Layout::kJoin] = join;
+        } else {
+          (void)Join::left(record).fetch_add_relaxed(1);
+        }
+      } else {
+        (void)run_.unfinished.fetch_add_relaxed(1);
+      }
+      level[Layout::kCount + type] = left_over;
+    });
+  }
+
+  // --- Other PEs.
+
+  ESKER_HD std::uint32_t* crate_words(std::uint32_t crate) const {
+    return Lanes::in_memory(run_.crate_words) + std::size_t{crate} * Bundle::kWords;
+  }
+  /// A crate is kept for whoever takes one next. False: there is no memory.
+  ESKER_HD bool has_crate() {
+    if (spare_crate_ == kNone) spare_crate_ = lanes_.of_leader([&] { return run_.crates.try_take(); });
+    return spare_crate_ != kNone;
+  }
+  ESKER_HD std::uint32_t take_crate() {
+    const std::uint32_t crate = spare_crate_;
+    spare_crate_ = kNone;
+    return crate;
+  }
+  /// Tasks of the highest level that are for other PEs go to the port. False: there is no memory for what is
+  /// known of them meanwhile.
+  ESKER_HD bool send_placed() {
+    std::uint32_t* const level = levels_.words(levels_.top());
+    for (std::uint32_t type = 0; type < Set::kTypes; ++type) {
+      while (Set::is_placed(type) && level[Layout::kCount + type] != 0) {
+        const std::uint32_t count = level[Layout::kCount + type];
+        const std::uint32_t n = memory_for(level, count < kBatch ? count : kBatch);
+        if (n == 0 || !has_crate()) {
+          lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+          return false;
+        }
+        const std::uint32_t crate = take_crate();
+        move_out(level, type, n, crate_words(crate));
+        lanes_.leader([&] { run_.placed.give_back(crate); });
+      }
+    }
+    return true;
   }
 
   // --- Joining.
 
-  /// This level is empty, and tasks of it were given away. True: they are all back, and their results are in
-  /// their frames. False: the stack is left to others, or the run ends.
+  /// The highest level has no tasks, and tasks of it were given away. True: they are all back, and their
+  /// results are in their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
-    const std::uint32_t join = at(top())[Layout::kJoin];
-    std::uint32_t* const record = bundles_.join_words(join);
+    const std::uint32_t join = levels_.words(levels_.top())[Layout::kJoin];
+    std::uint32_t* const record = join_words(join);
     const bool alone =
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       if (!levels_.put_all_away(record)) return false;
       const std::uint32_t before = lanes_.of_leader([&] {
-        record[Join::kBundle] = bundle_;
+        record[Join::kReturnJoin] = return_join_;
+        record[Join::kReturnEntry] = return_entry_;
         return Join::left(record).fetch_add_acq_rel(~0u);  // [join]
       });
       if (before != 1) {
@@ -302,52 +470,79 @@ class Domain {
     return true;
   }
 
-  /// Results of the tasks that were given away. The level is at hand, and the frames below it.
+  /// Results of the tasks that were given away go to the frames of the highest level.
   ESKER_HD void collect(std::uint32_t join) {
     if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t* const record = bundles_.join_words(join);
+      const std::uint32_t* const record = join_words(join);
       lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
-        const Ref ref = load_columns<Ref>(record + Join::kRefs + i, Join::kMostEntries);
-        std::uint32_t* const to = top() == 0
-                                      ? results() + ref.frame
-                                      : at(top() - 1) + Layout::result_column(ref.child, 0) + ref.frame;
+        const Ref ref{record[Join::kRefs + i]};
         for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
-          to[w * kBatch] = record[Join::kResults + w * Join::kMostEntries + i];
+          hot_[ref.word() + w * ref.stride()] = record[Join::kResults + w * Join::kMostEntries + i];
         }
       });
     }
-    lanes_.leader([&] { at(top())[Layout::kJoin] = kNone; });
-    bundles_.give_back_join(join);
+    lanes_.leader([&] { levels_.words(levels_.top())[Layout::kJoin] = kNone; });
+    if (spare_join_ == kNone) {
+      spare_join_ = join;
+    } else {
+      lanes_.leader([&] { run_.joins.give_back(join); });
+    }
   }
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
   /// to go on, or kNone.
   ESKER_HD std::uint32_t finish() {
-    const std::uint32_t join = bundles_.words(bundle_)[Bundle::kJoin];
-    if (join == kNone) {
-      lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
+    if constexpr (!S::kJoins) {
+      lanes_.leader([&] {
+        if (run_.unfinished.fetch_add_acq_rel(~0u) == 1 && (!S::kRemote || run_.pe == 0))  // [join]
+          (void)run_.end(Outcome::kDone);
+      });
       return kNone;
+    } else {
+      const std::uint32_t* const level = levels_.words(levels_.top());
+      const std::uint32_t frames = level[Layout::kFrames];
+      const std::uint32_t* const results = level + Layout::result_column(0, frames);
+      const bool is_first = return_join_ == kNone;
+      const bool is_remote = S::kRemote && return_join_ == kJoinsElsewhere;
+      std::uint32_t* const record = join_words(is_first || is_remote ? 0 : return_join_);
+      if constexpr (Set::kResultWords > 0) {
+        std::uint32_t* const to = is_first    ? bundle_words(0) + Bundle::kResult
+                                  : is_remote ? crate_words(return_entry_) + Bundle::kResult
+                                              : record + Join::kResults + return_entry_;
+        const std::uint32_t stride = is_first ? 1 : is_remote ? kBatch : Join::kMostEntries;
+        lanes_.for_each(frames, [&](std::uint32_t i) {
+          for (std::uint32_t w = 0; w < Set::kResultWords; ++w) to[w * stride + i] = results[w * frames + i];
+        });
+      }
+      if (is_first) {
+        lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
+        return kNone;
+      }
+      if (is_remote) {
+        lanes_.leader([&] { run_.finished.give_back(return_entry_); });
+        return kNone;
+      }
+      const std::uint32_t before =
+          lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
+      return before == 1 ? return_join_ : kNone;
     }
-    if (S::kRemote && join == kJoinsElsewhere) {
-      lanes_.leader([&] { run_.finished.give_back(bundle_); });
-      return kNone;
-    }
-    return bundles_.bring_back(bundle_);
   }
 
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
-    const std::uint32_t* const record = bundles_.join_words(join);
-    bundle_ = record[Join::kBundle];
+    const std::uint32_t* const record = join_words(join);
+    return_join_ = record[Join::kReturnJoin];
+    return_entry_ = record[Join::kReturnEntry];
     levels_.take_back(record);
     collect(join);
     return true;
   }
 
   ESKER_HD void add_counts() {
+    const std::uint64_t sum = lanes_.sum(kSums, [&](std::uint32_t i) { return S::sums(hot_)[i]; });
     lanes_.leader([&] {
-      (void)run_.sum.fetch_add_relaxed(S::sum_of(hot_));
+      (void)run_.sum.fetch_add_relaxed(sum);
       counts_.spilled = levels_.spilled();
       const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts_);
       for (std::uint32_t c = 0; c < sizeof(Counts) / 8; ++c) (void)run_.counts[c].fetch_add_relaxed(from[c]);
@@ -358,7 +553,8 @@ class Domain {
 
   /// Until another domain asks, if one does soon: else short runs would be one domain's.
   ESKER_HD void wait_for_company() const {
-    for (int i = 0; i < 200 && !run_.exchange.was_asked(); ++i) Lanes::Pause::let_others_run();
+    for (int i = 0; i < 200 && !run_.mailboxes.was_asking(0) && !run_.mailboxes.was_asking(1); ++i)
+      Lanes::Pause::let_others_run();
   }
   /// Below `below`.
   ESKER_HD std::uint32_t random(std::uint32_t below) {
@@ -366,19 +562,22 @@ class Domain {
     return static_cast<std::uint32_t>(random_ >> 33) % below;
   }
 
-  static constexpr std::uint32_t kRoundsALook = 8;
+  static constexpr std::uint32_t kSums = Lanes::kSums;
+  static constexpr std::uint32_t kOwn = kNone - 1, kOtherPe = kNone - 1;
+  static constexpr std::uint32_t kGoesOn = 0x8000'0000u;
+  static constexpr std::uint32_t kFirstLook = 4, kMostRoundsALook = 64;  // batches
 
   Lanes lanes_;
   RunState& run_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
-  Bundles<S> bundles_;
   const std::uint32_t number_;
-  std::uint32_t bundle_ = kNone;  // that the stack was made of
-  bool has_asked_ = false;
-  std::uint32_t rounds_ = 0;
-  // Batches when this stack was begun; half of what has passed since counts again when some of it is given to
-  // another PE. Work that has lasted is likely to last: what has not would be gone sooner than it travels.
+  std::uint32_t return_join_ = kNone, return_entry_ = 0;  // where the results of the stack's tasks go
+  std::uint32_t spare_join_ = kNone;
+  std::uint32_t spare_crate_ = kNone;
+  std::uint32_t rounds_ = 0, rounds_a_look_ = kFirstLook;
+  // Of a run over PEs: batches when this stack was begun; half of what has passed since counts again when
+  // some of it is given to a PE. Work that has lasted is likely to last, and travels no longer than it lasts.
   std::uint64_t since_ = 0;
   std::uint64_t random_;
   Counts counts_{};

@@ -36,11 +36,6 @@ consteval bool any_joins(Types<Ts...>) {
   return (joins<Ts>() || ...);
 }
 
-template <class Shape>
-inline constexpr bool kIsRemote = requires {
-  typename Shape::OverPes;
-};
-
 template <class Root, class Shape>
 using SchedulerOf =
     Scheduler<SetFrom<Root>, Shape, any_joins(typename Closure<Types<>, Types<Root>>::Type{})>;
@@ -57,15 +52,15 @@ struct WaveDomains {
     using Shape = WaveLanes::Shape;
     using S = SchedulerOf<Root, std::conditional_t<kRemote, RemoteShape<Shape>, Shape>>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
-    const std::uint32_t wave = lane.lane() / S::kBatch;
-    auto domain = static_cast<std::uint32_t>(lane.global_id() / S::kBatch);
+    const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
+    auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
     if constexpr (kRemote) {
       if (domain-- == 0) {
-        Port<S>(WaveLanes(lane), *run).run();
+        Port<S>(WaveLanes(lane), *WaveLanes::in_memory(run)).run();
         return;
       }
     }
-    Domain<S>(WaveLanes(lane), *run, hot + wave * S::kHotWords, domain).run();
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), hot + wave * S::kHotWords, domain).run();
 #endif
   }
 };
@@ -174,8 +169,7 @@ class ForkJoin {
     device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
   }
   void prepare(const detail::RunPlace& place) {
-    device_.fill(requests_.data(), 0, requests_.size_bytes(), stream_);
-    device_.fill(mailboxes_.data(), 0xff, mailboxes_.size_bytes(), stream_);
+    device_.fill(mailboxes_.data(), 0, mailboxes_.size_bytes(), stream_);
     device_.launch(LaunchShape{1, 1},
                    detail::Prepare{run_.data(), memory_, ++runs_,
                                    is_on_host() ? options_.stop.word() : nullptr, options_.local, place},
@@ -197,17 +191,16 @@ class ForkJoin {
   }
   template <class T = Result>
   T result() const {
-    return detail::load_columns<T>(first_bundle_.data() + results_at_, batch_);
+    return detail::load_columns<T>(first_bundle_.data() + result_at_, 1);
   }
 
  private:
-  static constexpr bool kRemote = detail::kIsRemote<Shape>;
+  static constexpr bool kRemote = requires { typename Shape::OverPes; };
   using Waves = detail::WaveDomains<Root, kRemote>;
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
   static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
-  static constexpr std::uint32_t kForOthers =
-      kRemote ? 1024 : 0;  // bundles that other PEs have, or have sent
+  static constexpr std::uint32_t kMostCrates = kRemote ? 1024 : 0;
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -248,47 +241,52 @@ class ForkJoin {
     allocate<S>(static_cast<std::uint32_t>(groups * waves) - kPorts);
   }
 
-  /// Divides memory_bytes: up to a quarter for bundles, up to a quarter for join records, the rest for pages.
+  /// Divides memory_bytes: a bundle a domain, up to a quarter for join records, and for crates, the rest for
+  /// pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
     batch_ = S::kBatch;
-    results_at_ = S::Bundle::kResults;
-    page_bytes_ = S::Page::kWords * 4;
-    join_bytes_ = S::Join::kWords * 4;
-    // A domain works on a bundle, and has a spare one; it has join records for a few of its levels.
-    const std::uint64_t bundle_bytes = (S::Bundle::kWords + 1) * 4, join_bytes = (S::Join::kWords + 1) * 4;
+    result_at_ = S::Bundle::kResult;
+    page_bytes_ = (S::Page::kWords + 1) * 4;
+    join_bytes_ = (S::Join::kWords + 1) * 4;
+    bundle_bytes_ = std::uint64_t{domains} * S::Bundle::kWords * 4;
     const std::uint64_t quarter = options_.memory_bytes / 4;
-    const std::uint64_t bundles = std::clamp<std::uint64_t>(
-        std::uint64_t{3} * domains + kForOthers, 2, std::max<std::uint64_t>(2, quarter / bundle_bytes));
-    const std::uint64_t joins = std::clamp<std::uint64_t>(std::uint64_t{16} * domains + kForOthers, 2,
-                                                          std::max<std::uint64_t>(2, quarter / join_bytes));
-    const std::uint64_t taken = bundles * bundle_bytes + joins * join_bytes;
+    const std::uint64_t crate_bytes = (S::Bundle::kWords + 1) * 4;
+    const std::uint64_t crates =
+        kRemote ? std::clamp<std::uint64_t>(quarter / crate_bytes, 4, kMostCrates + domains) : 0;
+    // A domain has join records for a few of its levels.
+    const std::uint64_t joins =
+        S::kJoins ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains + kMostCrates, 2,
+                                              std::max<std::uint64_t>(2, quarter / join_bytes_))
+                  : 0;
+    const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_ + crates * crate_bytes;
     const std::uint64_t pages = std::min<std::uint64_t>(
-        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / (page_bytes_ + 4), 0xfffffff0u);
-    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * (page_bytes_ + 4));
-    const std::size_t bundle_words = bundles * S::Bundle::kWords, join_words = joins * S::Join::kWords;
-    const std::size_t page_words = pages * S::Page::kWords;
-    words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + bundles + joins + pages,
-                                           {"waiting tasks", false});
-    memory_.requests_size = std::bit_ceil(domains + 1);
-    requests_ = device_.memory<std::uint64_t>(memory_.requests_size, {"domains that ask"});
-    mailboxes_ = device_.memory<std::uint32_t>(domains, {"what they get"});
-    memory_.requests = requests_.data();
+        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / page_bytes_, 0xfffffff0u);
+    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * page_bytes_);
+    const std::size_t bundle_words = std::size_t{domains} * S::Bundle::kWords;
+    const std::size_t join_words = joins * S::Join::kWords, page_words = pages * S::Page::kWords;
+    const std::size_t crate_words = crates * S::Bundle::kWords;
+    words_ = device_.memory<std::uint32_t>(
+        bundle_words + crate_words + join_words + page_words + joins + pages + crates,
+        {"waiting tasks", false});
+    mailboxes_ = device_.memory<std::uint32_t>(domains, {"domains that ask"});
     memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();
-    memory_.join_words = memory_.bundle_words + bundle_words;
-    memory_.page_words = memory_.join_words + join_words;
-    memory_.bundle_links = memory_.page_words + page_words;
-    memory_.join_links = memory_.bundle_links + bundles;
-    memory_.page_links = memory_.join_links + joins;
-    memory_.bundles = static_cast<std::uint32_t>(bundles);
+    memory_.crate_words = memory_.bundle_words + bundle_words;
+    memory_.page_words = memory_.crate_words + crate_words;
+    memory_.join_words = memory_.page_words + page_words;
+    memory_.page_links = memory_.join_words + join_words;
+    memory_.join_links = memory_.page_links + pages;
+    memory_.crate_links = memory_.join_links + joins;
+    memory_.domains = domains;
+    memory_.crates = static_cast<std::uint32_t>(crates);
     memory_.joins = static_cast<std::uint32_t>(joins);
     memory_.pages = static_cast<std::uint32_t>(pages);
     first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
     payload_at_ = S::Bundle::kPayload;
     type_at_ = S::Bundle::kType;
-    if constexpr (kRemote) format_ = detail::format_of<S>(memory_.bundles);
+    if constexpr (kRemote) format_ = detail::format_of<S>(memory_.crates);
   }
 
   /// A stop request travels by a copy: domains may fill the GPU, and a kernel would find no place beside
@@ -322,9 +320,9 @@ class ForkJoin {
     report_.suspended = counts.suspended;
     report_.spilled = counts.spilled;
     report_.waits = counts.asked;
-    report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
-                                std::uint64_t{run.bundles.peak()} * first_bundle_.size_bytes() +
-                                std::uint64_t{run.joins.peak()} * join_bytes_;
+    report_.peak_memory_bytes =
+        std::uint64_t{run.pages.peak()} * page_bytes_ + std::uint64_t{run.joins.peak()} * join_bytes_ +
+        bundle_bytes_ + std::uint64_t{kRemote ? run.crates.peak() : 0} * bundle_bytes_ / report_.domains;
   }
 
   const Device device_;
@@ -335,13 +333,12 @@ class ForkJoin {
   Report report_;
   LaunchShape shape_;
   std::uint32_t scratch_bytes_ = 0;  // of a group
-  std::uint32_t batch_ = 0, results_at_ = 0, payload_at_ = 0, type_at_ = 0;
-  std::uint64_t page_bytes_ = 0, join_bytes_ = 0;
+  std::uint32_t batch_ = 0, result_at_ = 0, payload_at_ = 0, type_at_ = 0;
+  std::uint64_t page_bytes_ = 0, join_bytes_ = 0, bundle_bytes_ = 0;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
   PinnedArray<std::uint32_t> first_bundle_, stop_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
-  DeviceArray<std::uint64_t> requests_;
   detail::RunMemory memory_{};
   detail::BundleFormat format_{};  // of a run over PEs
 };

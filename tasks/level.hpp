@@ -1,5 +1,4 @@
-// A level of a domain's stack: tasks that wait, and the frames of tasks whose children are in the level
-// above.
+// A level of a domain's stack: frames of tasks that wait, and the tasks that they wait for.
 #pragma once
 
 #include <cstdint>
@@ -10,59 +9,82 @@
 
 namespace esker::tasks::detail {
 
-/// Where a task's result goes: a frame of the level below, and which of its children the task is. In level 0:
-/// the task's number in the bundle that the stack was made of.
+/// Where a task's result goes: the word at hand where its first word goes, and how far apart its words are.
 struct Ref {
-  std::uint16_t frame;
-  std::uint16_t child;
+  std::uint32_t bits;  // the word, and the distance above it
+  static constexpr std::uint32_t kWordBits = 24;
+  ESKER_HD static Ref to(std::uint32_t word, std::uint32_t stride) { return {word | stride << kWordBits}; }
+  ESKER_HD std::uint32_t word() const { return bits & ((1u << kWordBits) - 1); }
+  ESKER_HD std::uint32_t stride() const { return bits >> kWordBits; }
 };
 
-/// Nothing: no join record, no page, no bundle.
+/// Nothing: no level, no join record, no page.
 inline constexpr std::uint32_t kNone = ~0u;
 
-/// The words of a level, for batches of `kBatch` tasks.
+/// The words of a level.
 ///
-/// A level holds what one batch of the level below spawns: kMostSpawns * kBatch tasks of each type, and a
-/// frame for each task of the batch that runs in it. Where no task of the set waits for children, levels have
-/// no frames, and are pieces of one stack: tasks spawn into the level that they were in while there is space.
+/// A level holds the frames of the tasks of one batch that wait, and the tasks that the batch has spawned. It
+/// has as many frames as the batch had tasks, and kMostSpawns as many places for tasks of each type. Where no
+/// task of the set waits for children, a level has no frames and fills its segment: tasks spawn into the
+/// level that they were in while there is space.
 ///
 /// Columns: word w of element i is at column(w)[i], so lanes that take neighbouring elements touch
 /// neighbouring words.
 template <class Set, std::uint32_t kBatch, bool kJoins>
 struct LevelLayout {
-  static constexpr std::uint32_t kCapacity =
-      (kJoins ? 1 : 4) * (Set::kMostSpawns == 0 ? 1 : Set::kMostSpawns) * kBatch;
-  static_assert(Set::kMostSpawns * kBatch <= 65536);
+  static constexpr std::uint32_t kSpawns = Set::kMostSpawns == 0 ? 1 : Set::kMostSpawns;
+  static_assert(kBatch < 1u << (32 - Ref::kWordBits));
 
   // --- The header, in words.
-  static constexpr std::uint32_t kJoin = 0;       // the join record of tasks that were given away, or kNone
-  static constexpr std::uint32_t kHasFrames = 1;  // a frame is live
-  static constexpr std::uint32_t kCount = 2;      // of each type: tasks that wait
-  static constexpr std::uint32_t kHeaderWords = kCount + Set::kTypes;
+  static constexpr std::uint32_t kJoin = 0;      // the join record of tasks that were given away, or kNone
+  static constexpr std::uint32_t kPrevious = 1;  // where the level below starts; kNone: in the segment below
+  static constexpr std::uint32_t kFrames = 2;    // how many
+  static constexpr std::uint32_t kWaiting = 3;   // two words: a bit a frame that waits
+  static constexpr std::uint32_t kLowest = 5;    // the lowest segment that results of its frames go to
+  static constexpr std::uint32_t kCount = 6;     // of each type: tasks
+  // Only where the set has tasks that a whole wave runs: whether the level's frames are of such.
+  static constexpr std::uint32_t kWholeWave = kCount + Set::kTypes;
+  static constexpr std::uint32_t kHeaderWords = kWholeWave + (Set::kHasWholeWave ? 1 : 0);
 
-  // --- Tasks: of each type a column of Refs, and its payload.
-  ESKER_HD static constexpr std::uint32_t columns_of(std::uint32_t type) {
-    return 1 + Set::payload_words(type);
-  }
-  ESKER_HD static constexpr std::uint32_t tasks_at(std::uint32_t type) {
-    std::uint32_t at = kHeaderWords;
-    for (std::uint32_t t = 0; t < type; ++t) at += (1 + Set::payload_words(t)) * kCapacity;
-    return at;
-  }
-
-  // --- Frames: how to go on (two words), the Ref of the task itself, what it keeps, its children's results.
-  static constexpr std::uint32_t kFramesAt = (tasks_at(Set::kTypes) + 1) / 2 * 2;
+  // --- Frames, a column a word: how to go on, where the task's own result goes, what it keeps, its
+  // children's results.
   static constexpr std::uint32_t kResume = 0, kParent = 2, kKeep = 3;
   static constexpr std::uint32_t kResults = kKeep + Set::kKeepWords;
-  static constexpr std::uint32_t kFrameWords = kJoins ? kResults + Set::kMostSpawns * Set::kResultWords : 0;
-  ESKER_HD static constexpr std::uint32_t frame_column(std::uint32_t word) {
-    return kFramesAt + word * kBatch;
+  static constexpr std::uint32_t kFrameWords = kJoins ? kResults + kSpawns * Set::kResultWords : 0;
+  /// A column of frames, from the level's start; `frames` is how many the level has.
+  ESKER_HD static constexpr std::uint32_t frame_column(std::uint32_t word, std::uint32_t frames) {
+    return kHeaderWords + word * frames;
   }
-  ESKER_HD static constexpr std::uint32_t result_column(std::uint32_t child, std::uint32_t word) {
-    return frame_column(kResults + child * Set::kResultWords + word);
+  ESKER_HD static constexpr std::uint32_t result_column(std::uint32_t child, std::uint32_t frames) {
+    return frame_column(kResults + child * Set::kResultWords, frames);
   }
 
-  static constexpr std::uint32_t kWords = (kFramesAt + kFrameWords * kBatch + 1) / 2 * 2;
+  // --- Tasks: of each type its Ref, if the set joins, and its payload.
+  static constexpr std::uint32_t kRefWords = kJoins ? 1 : 0;
+  ESKER_HD static constexpr std::uint32_t columns_of(std::uint32_t type) {
+    return kRefWords + Set::payload_words(type);
+  }
+  ESKER_HD static constexpr std::uint32_t columns_before(std::uint32_t type) {
+    std::uint32_t columns = 0;
+    for (std::uint32_t t = 0; t < type; ++t) columns += columns_of(t);
+    return columns;
+  }
+  /// Tasks of each type that a level without frames holds: it takes a batch's children while it has tasks of
+  /// some more batches.
+  static constexpr std::uint32_t kOpenCapacity = (kSpawns + (kSpawns < 8 ? 3 * kSpawns : 8)) * kBatch;
+  ESKER_HD static constexpr std::uint32_t capacity(std::uint32_t frames) {
+    return kJoins ? kSpawns * frames : kOpenCapacity;
+  }
+  ESKER_HD static constexpr std::uint32_t tasks_at(std::uint32_t type, std::uint32_t frames) {
+    return kHeaderWords + kFrameWords * frames + columns_before(type) * capacity(frames);
+  }
+
+  ESKER_HD static constexpr std::uint32_t level_words(std::uint32_t frames) {
+    return (tasks_at(Set::kTypes, frames) + 1) / 2 * 2;
+  }
+  /// The largest level.
+  static constexpr std::uint32_t kWords =
+      (kHeaderWords + kFrameWords * kBatch + columns_before(Set::kTypes) * capacity(kBatch) + 1) / 2 * 2;
 };
 
 /// A value's words, in a column-major table: word w is at first[w * stride].

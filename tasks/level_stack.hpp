@@ -4,18 +4,17 @@
 #include <cstdint>
 
 #include <esker/device/platform.hpp>
-#include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
 
-/// State    Levels 0 to highest(). At hand are those from `hot_low_` to highest() + 1, kHotLevels at most. A
-///          level below is a record in the pages, which hold the levels in their order.
-/// Contract All lanes of the domain call, converged. What a member holds is the same in all of them. While
-///          tasks of highest() run, the level below it, which has their frames, and the level above it are at
-///          hand.
+/// State    Levels stand one after the other in segments 0 to segment(). At hand are the segments from
+///          hot_low_ to segment(), kHotSegments at most; each of the others is a page. A level is named by
+///          the word at hand where it starts, which stays the same while it goes to a page and comes back:
+///          segment n is always at place n modulo kHotSegments.
+/// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
 template <class S>
 class LevelStack {
   using Set = typename S::Set;
@@ -23,259 +22,278 @@ class LevelStack {
   using Layout = typename S::Layout;
   using Page = typename S::Page;
   using Join = typename S::Join;
-  static constexpr std::uint32_t kBatch = S::kBatch;
 
  public:
-  ESKER_HD LevelStack(const Lanes& lanes, RunState& run, std::uint32_t* hot)
-      : lanes_{lanes}, run_{run}, hot_{hot} {}
+  ESKER_HD LevelStack(const Lanes& lanes, RunState& run, std::uint32_t* hot, std::uint32_t domain)
+      : lanes_{lanes}, run_{run}, hot_{hot}, domain_{domain} {}
 
-  /// Level 0 alone, empty.
-  ESKER_HD void begin() {
-    level_ = hot_low_ = 0;
-    first_page_ = last_page_ = kNone;
-    clear(0);
-    find_lowest_from_the_start();
-  }
+  // --- Levels at hand.
 
-  ESKER_HD std::uint32_t highest() const { return level_; }
-  /// The words of a level that is at hand.
-  ESKER_HD std::uint32_t* at(std::uint32_t level) const {
-    return hot_ + (level % S::kHotLevels) * Layout::kWords;
+  ESKER_HD std::uint32_t top() const { return top_; }
+  ESKER_HD std::uint32_t* words(std::uint32_t level) const { return hot_ + level; }
+  ESKER_HD bool is_bottom() const { return segment_ == 0 && hot_[top_ + Layout::kPrevious] == kNone; }
+  /// The level below a level, if it may give tasks to the next batch; kNone.
+  ESKER_HD std::uint32_t below(std::uint32_t level) const {
+    const std::uint32_t previous = hot_[level + Layout::kPrevious];
+    if (previous != kNone) return previous;
+    if constexpr (S::kReach > 0) {
+      const std::uint32_t segment = segment_of(level);
+      if (segment_ - segment < S::kReach && segment > hot_low_) return last(segment - 1);
+    }
+    return kNone;
   }
-  /// The type with most tasks in a level with this header; kTypes: it has none.
-  ESKER_HD static std::uint32_t type_with_tasks(const std::uint32_t* header) {
+  /// Of a level at hand.
+  ESKER_HD std::uint32_t segment_of(std::uint32_t level) const {
+    return segment_ - (segment_ - level / S::kSegmentWords) % S::kHotSegments;
+  }
+  /// The type with most tasks in a level; kTypes: it has none.
+  ESKER_HD static std::uint32_t type_with_tasks(const std::uint32_t* level) {
+    if constexpr (Set::kTypes == 1) return level[Layout::kCount] == 0 ? 1 : 0;
     std::uint32_t best = Set::kTypes, most = 0;
     for (std::uint32_t t = 0; t < Set::kTypes; ++t) {
-      if (header[Layout::kCount + t] > most) {
-        most = header[Layout::kCount + t];
+      if (level[Layout::kCount + t] > most) {
+        most = level[Layout::kCount + t];
         best = t;
       }
     }
     return best;
   }
 
-  /// Makes the level above the highest, empty. False: there is no memory.
-  ESKER_HD bool make_space() {
-    if (level_ + 1 - hot_low_ == S::kHotLevels && !put_away()) return false;
-    clear(level_ + 1);
+  // --- Up and down.
+
+  /// Level 0 alone, empty, with so many frames.
+  ESKER_HD void begin(std::uint32_t frames) {
+    segment_ = hot_low_ = 0;
+    first_page_ = last_page_ = kNone;
+    top_ = next_ = 0;
+    next_segment_ = 0;
+    previous_ = kNone;
+    clear_next(frames, 0);
+    lanes_.sync();
+    lowest_ = {0, 0, kNone};
+  }
+  /// Finds a place for a level above the highest. False: there is no memory.
+  ESKER_HD bool find_space(std::uint32_t frames) {
+    next_ = end_of(top_);
+    next_segment_ = segment_;
+    previous_ = top_;
+    if (!S::kJoins || next_ + Layout::level_words(frames) > start_of(segment_) + S::kSegmentWords) {
+      if (segment_ + 1 - hot_low_ == S::kHotSegments && !put_away(lowest_at_hand_used())) return false;
+      next_segment_ = segment_ + 1;
+      next_ = start_of(next_segment_);
+      previous_ = kNone;
+    }
     return true;
   }
-  ESKER_HD void up() { ++level_; }
+  /// The level there is empty. One lane's, or all do the same; sync() must follow.
+  ESKER_HD void clear_next(std::uint32_t frames, std::uint32_t lowest) const {
+    std::uint32_t* const level = words(next_);
+    lanes_.first([&] {
+      level[Layout::kJoin] = kNone;
+      level[Layout::kPrevious] = previous_;
+      level[Layout::kFrames] = frames;
+      level[Layout::kWaiting] = level[Layout::kWaiting + 1] = 0;
+      level[Layout::kLowest] = lowest;
+      for (std::uint32_t t = 0; t < Set::kTypes; ++t) level[Layout::kCount + t] = 0;
+    });
+  }
+  ESKER_HD std::uint32_t next() const { return next_; }
+  /// That level is the highest.
+  ESKER_HD void up() {
+    if (next_segment_ != segment_) {
+      remember_highest();
+      segment_ = next_segment_;
+    }
+    top_ = next_;
+  }
   /// The highest level, which is empty, is given up.
   ESKER_HD void down() {
-    --level_;
-    bring_back();
+    const std::uint32_t previous = hot_[top_ + Layout::kPrevious];
+    if (previous != kNone) {
+      top_ = previous;
+    } else {
+      --segment_;
+      if (segment_ < hot_low_) fetch();
+      top_ = last(segment_);
+    }
+    if (lowest_.segment > segment_ || (lowest_.segment == segment_ && lowest_.level > top_)) {
+      lowest_ = {segment_, top_, kNone};
+    }
+  }
+  /// Segments from this one on are at hand.
+  ESKER_HD void bring_back(std::uint32_t segment) {
+    while (hot_low_ > segment) fetch();
   }
 
-  /// Moves the lowest level that is at hand to the pages.
-  ESKER_HD bool put_away() {
-    const std::uint32_t* const level = at(hot_low_);
-    constexpr std::uint32_t kHead = Page::record_header(Set::kTypes);
-    std::uint32_t size = kHead + Layout::kHeaderWords;
-    for (std::uint32_t t = 0; t < Set::kTypes; ++t) size += level[Layout::kCount + t] * Layout::columns_of(t);
-    const bool has_frames = S::kJoins && level[Layout::kHasFrames] != 0;
-    if (has_frames) size += Layout::kFrameWords * kBatch;
-    std::uint32_t used = last_page_ == kNone ? Page::kWords : page_words(last_page_)[Page::kUsed];
-    std::uint32_t previous = last_page_ == kNone ? 0 : last_record_;
-    if (used + size > Page::kWords) {
-      const std::uint32_t page = lanes_.of_leader([&] { return run_.pages.try_take(); });
-      is_low_ = lanes_.of_leader([&] { return run_.pages.was_low() ? 1u : 0u; }) != 0;
-      if (page == kNone) {
-        lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
-        return false;
-      }
-      lanes_.leader([&] {
-        std::uint32_t* const words = page_words(page);
-        words[Page::kBelow] = last_page_;
-        words[Page::kAbove] = kNone;
-        if (last_page_ != kNone) page_words(last_page_)[Page::kAbove] = page;
-      });
-      if (first_page_ == kNone) first_page_ = page;
-      last_page_ = page;
-      used = Page::kHeaderWords;
-      previous = 0;
-    }
-    std::uint32_t* const record = page_words(last_page_) + used;
-    lanes_.leader([&] {
-      record[Page::kSize] = size;
-      record[Page::kPrevious] = previous;
-      for (std::uint32_t t = 0; t < Set::kTypes; ++t) record[Page::kStored + t] = level[Layout::kCount + t];
-      for (std::uint32_t w = 0; w < Layout::kHeaderWords; ++w) record[kHead + w] = level[w];
-      page_words(last_page_)[Page::kUsed] = used + size;
-    });
-    std::uint32_t* to = record + kHead + Layout::kHeaderWords;
-    for (std::uint32_t t = 0; t < Set::kTypes; ++t) {
-      const std::uint32_t count = level[Layout::kCount + t];
-      for (std::uint32_t c = 0; c < Layout::columns_of(t); ++c, to += count) {
-        const std::uint32_t* const from = level + Layout::tasks_at(t) + c * Layout::kCapacity;
-        lanes_.for_many(count, [&](std::uint32_t i) { to[i] = from[i]; });
-      }
-    }
-    if (has_frames) {
-      const std::uint32_t* const from = level + Layout::kFramesAt;
-      lanes_.for_many(Layout::kFrameWords * kBatch, [&](std::uint32_t i) { to[i] = from[i]; });
-    }
-    lanes_.sync();
-    if (lowest_.level == hot_low_) {
-      lowest_.page = last_page_;
-      lowest_.record = used;
-    }
-    last_record_ = used;
-    ++hot_low_;
-    ++spilled_;
-    return true;
-  }
+  // --- Pages.
 
-  /// Moves all levels to the pages, and says in a join record where they are. False: there is no memory.
+  /// All levels go to pages, and a join record says where they are. False: there is no memory.
   ESKER_HD bool put_all_away(std::uint32_t* join) {
-    while (hot_low_ <= level_) {
-      if (!put_away()) return false;
+    remember_highest();
+    while (hot_low_ <= segment_) {
+      if (!put_away(used(hot_low_))) return false;
     }
     lanes_.leader([&] {
-      join[Join::kLevel] = level_;
+      join[Join::kTop] = top_;
+      join[Join::kSegment] = segment_;
       join[Join::kFirstPage] = first_page_;
       join[Join::kLastPage] = last_page_;
     });
     return true;
   }
-  /// The highest levels are at hand again after put_all_away(), of this domain or of another.
+  /// The highest level is at hand again after put_all_away(), of this domain or of another.
   ESKER_HD void take_back(const std::uint32_t* join) {
-    level_ = join[Join::kLevel];
+    top_ = join[Join::kTop];
+    segment_ = join[Join::kSegment];
     first_page_ = join[Join::kFirstPage];
     last_page_ = join[Join::kLastPage];
-    hot_low_ = level_ + 1;
-    find_last_record();
-    find_lowest_from_the_start();
-    bring_back();
+    hot_low_ = segment_ + 1;
+    lowest_ = {0, 0, first_page_};
+    fetch();
   }
-  /// For tests: a level that could stay at hand goes to the pages.
-  ESKER_HD bool has_levels_to_spare() const { return hot_low_ + 1 < level_; }
-
-  /// Tasks that another domain may have: of one type, in one level.
-  struct Spare {
-    std::uint32_t type;  // kTypes: there are none
-    std::uint32_t* header;
-    std::uint32_t* tasks;  // their columns ...
-    std::uint32_t stride;  // ... so far apart
-    bool is_highest;
-  };
-  /// Those of the lowest level that has some: the largest subtrees.
-  ESKER_HD Spare find_spare() {
-    constexpr std::uint32_t kHead = Page::record_header(Set::kTypes);
-    while (lowest_.level < hot_low_) {
-      std::uint32_t* const words = page_words(lowest_.page);
-      std::uint32_t* const record = words + lowest_.record;
-      const std::uint32_t type = type_with_tasks(record + kHead);
-      if (type != Set::kTypes) {
-        std::uint32_t* tasks = record + kHead + Layout::kHeaderWords;
-        for (std::uint32_t t = 0; t < type; ++t) tasks += record[Page::kStored + t] * Layout::columns_of(t);
-        return {type, record + kHead, tasks, record[Page::kStored + type], false};
-      }
-      lowest_.record += record[Page::kSize];
-      if (lowest_.record >= words[Page::kUsed] && words[Page::kAbove] != kNone) {
-        lowest_.page = words[Page::kAbove];
-        lowest_.record = Page::kHeaderWords;
-      }
-      ++lowest_.level;
-    }
-    for (std::uint32_t level = hot_low_; level <= level_; ++level) {
-      const std::uint32_t type = type_with_tasks(at(level));
-      if (type != Set::kTypes)
-        return {type, at(level), at(level) + Layout::tasks_at(type), Layout::kCapacity, level == level_};
-    }
-    return {Set::kTypes, nullptr, nullptr, 0, false};
+  /// For tests: a segment that could stay at hand goes to a page.
+  ESKER_HD bool put_one_away() { return hot_low_ + 1 >= segment_ || put_away(lowest_at_hand_used()); }
+  /// Pages that were kept for the next time go back to the pool.
+  ESKER_HD void release() {
+    if (spare_pages_ == 0) return;
+    lanes_.leader([&] {
+      for (std::uint32_t i = 0; i < spare_pages_; ++i) run_.pages.give_back(hot_[S::kSparePagesAt + i]);
+    });
+    spare_pages_ = 0;
   }
-
   /// Pages were few when this domain last took one.
   ESKER_HD bool is_low() const { return is_low_; }
   ESKER_HD std::uint64_t spilled() const { return spilled_; }
 
- private:
-  ESKER_HD std::uint32_t* page_words(std::uint32_t page) const {
-    return run_.page_words + std::size_t{page} * Page::kWords;
-  }
+  // --- What can be given away.
 
-  /// An empty level.
-  ESKER_HD void clear(std::uint32_t level) {
-    std::uint32_t* const words = at(level);
-    lanes_.leader([&] {
-      words[Layout::kJoin] = kNone;
-      words[Layout::kHasFrames] = 0;
-      for (std::uint32_t t = 0; t < Set::kTypes; ++t) words[Layout::kCount + t] = 0;
-    });
-    if constexpr (S::kJoins) {
-      std::uint32_t* const resume_words = words + Layout::frame_column(Layout::kResume);
-      lanes_.for_each(kBatch,
-                      [&](std::uint32_t i) { store_columns(resume_words + i, kBatch, Resume<S>{nullptr}); });
-    }
-  }
-
-  /// Brings the highest level, and the one below it, back from the pages.
-  ESKER_HD void bring_back() {
-    while (hot_low_ > 0 && hot_low_ + 1 > level_) fetch_one();
-  }
-  ESKER_HD void fetch_one() {
-    constexpr std::uint32_t kHead = Page::record_header(Set::kTypes);
-    --hot_low_;
-    std::uint32_t* const level = at(hot_low_);
-    const std::uint32_t* const record = page_words(last_page_) + last_record_;
-    clear(hot_low_);
-    lanes_.leader([&] {
-      for (std::uint32_t w = 0; w < Layout::kHeaderWords; ++w) level[w] = record[kHead + w];
-    });
-    const std::uint32_t* from = record + kHead + Layout::kHeaderWords;
-    for (std::uint32_t t = 0; t < Set::kTypes; ++t) {
-      const std::uint32_t count = level[Layout::kCount + t], stored = record[Page::kStored + t];
-      for (std::uint32_t c = 0; c < Layout::columns_of(t); ++c, from += stored) {
-        std::uint32_t* const to = level + Layout::tasks_at(t) + c * Layout::kCapacity;
-        lanes_.for_many(count, [&](std::uint32_t i) { to[i] = from[i]; });
+  /// The lowest level that has tasks: the largest subtrees. nullptr: none has.
+  ESKER_HD std::uint32_t* find_lowest() {
+    remember_highest();
+    while (true) {
+      const bool is_at_hand = lowest_.segment >= hot_low_;
+      std::uint32_t* const page = is_at_hand ? nullptr : page_words(lowest_.page);
+      std::uint32_t* const level = is_at_hand
+                                       ? words(lowest_.level)
+                                       : page + Page::kLevels + (lowest_.level - start_of(lowest_.segment));
+      if (type_with_tasks(level) != Set::kTypes) return level;
+      if (lowest_.segment == segment_ && lowest_.level == top_) return nullptr;
+      const std::uint32_t end = lowest_.level + size_of(level);
+      if (end < start_of(lowest_.segment) + (is_at_hand ? used(lowest_.segment) : page[Page::kUsed])) {
+        lowest_.level = end;
+      } else {
+        lowest_.page = is_at_hand ? kNone : page[Page::kAbove];
+        lowest_.level = start_of(++lowest_.segment);
       }
     }
-    if (S::kJoins && level[Layout::kHasFrames] != 0) {
-      std::uint32_t* const to = level + Layout::kFramesAt;
-      lanes_.for_many(Layout::kFrameWords * kBatch, [&](std::uint32_t i) { to[i] = from[i]; });
-    }
-    if (lowest_.level >= hot_low_) lowest_.level = hot_low_;
-    const std::uint32_t page = last_page_, at_record = last_record_, previous = record[Page::kPrevious];
-    const std::uint32_t below = page_words(page)[Page::kBelow];
-    lanes_.sync();
-    if (previous != 0) {
-      last_record_ = previous;
-      lanes_.leader([&] { page_words(page)[Page::kUsed] = at_record; });
-      return;
-    }
-    last_page_ = below;
-    if (below == kNone) {
-      first_page_ = kNone;
-    } else {
-      find_last_record();
-    }
+  }
+
+ private:
+  ESKER_HD static std::uint32_t start_of(std::uint32_t segment) {
+    return segment % S::kHotSegments * S::kSegmentWords;
+  }
+  ESKER_HD static std::uint32_t size_of(const std::uint32_t* level) {
+    return Layout::level_words(level[Layout::kFrames]);
+  }
+  ESKER_HD std::uint32_t end_of(std::uint32_t level) const { return level + size_of(words(level)); }
+  /// Of a segment at hand that is not the highest, or after remember_highest().
+  ESKER_HD std::uint32_t& used(std::uint32_t segment) const {
+    return hot_[S::kUsedAt + segment % S::kHotSegments];
+  }
+  ESKER_HD std::uint32_t& last(std::uint32_t segment) const {
+    return hot_[S::kLastAt + segment % S::kHotSegments];
+  }
+  ESKER_HD std::uint32_t* page_words(std::uint32_t page) const {
+    return Lanes::in_memory(run_.page_words) + std::size_t{page} * Page::kWords;
+  }
+  ESKER_HD void remember_highest() const {
     lanes_.leader([&] {
-      if (below != kNone) page_words(below)[Page::kAbove] = kNone;
-      run_.pages.give_back(page);
+      used(segment_) = end_of(top_) - start_of(segment_);
+      last(segment_) = top_;
     });
   }
+  ESKER_HD std::uint32_t lowest_at_hand_used() const {
+    return hot_low_ == segment_ ? end_of(top_) - start_of(segment_) : used(hot_low_);
+  }
 
-  /// The lowest level that may have tasks. Where it is in the pages, its record.
+  /// Moves the lowest segment that is at hand, with so many words in use, to a page.
+  ESKER_HD bool put_away(std::uint32_t size) {
+    std::uint32_t page = 0;
+    if (spare_pages_ > 0) {
+      page = hot_[S::kSparePagesAt + --spare_pages_];
+    } else {
+      const auto taken = lanes_.of_leader([&] { return pack(run_.pages.try_take(domain_)); });
+      page = static_cast<std::uint32_t>(taken);
+      is_low_ = taken >> 32 != 0;
+      if (page == kNone) {
+        lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
+        return false;
+      }
+    }
+    std::uint32_t* const to = page_words(page);
+    const std::uint32_t* const from = hot_ + start_of(hot_low_);
+    lanes_.for_many(size, [&](std::uint32_t i) { to[Page::kLevels + i] = from[i]; });
+    lanes_.leader([&] {
+      to[Page::kBelow] = last_page_;
+      to[Page::kAbove] = kNone;
+      to[Page::kUsed] = size;
+      to[Page::kLast] = hot_low_ == segment_ ? top_ : last(hot_low_);
+      if (last_page_ != kNone) page_words(last_page_)[Page::kAbove] = page;
+    });
+    if (first_page_ == kNone) first_page_ = page;
+    last_page_ = page;
+    if (lowest_.segment == hot_low_) lowest_.page = page;
+    ++hot_low_;
+    ++spilled_;
+    return true;
+  }
+
+  /// Brings the highest segment that is in a page back.
+  ESKER_HD void fetch() {
+    --hot_low_;
+    const std::uint32_t page = last_page_;
+    std::uint32_t* const from = page_words(page);
+    std::uint32_t* const to = hot_ + start_of(hot_low_);
+    const std::uint32_t size = from[Page::kUsed], below = from[Page::kBelow];
+    lanes_.for_many(size, [&](std::uint32_t i) { to[i] = from[Page::kLevels + i]; });
+    lanes_.leader([&] {
+      used(hot_low_) = size;
+      last(hot_low_) = from[Page::kLast];
+      if (below != kNone) page_words(below)[Page::kAbove] = kNone;
+    });
+    last_page_ = below;
+    if (below == kNone) first_page_ = kNone;
+    lanes_.leader([&] {
+      if (spare_pages_ < kMostSparePages) {
+        hot_[S::kSparePagesAt + spare_pages_] = page;
+      } else {
+        run_.pages.give_back(page);
+      }
+    });
+    if (spare_pages_ < kMostSparePages) ++spare_pages_;
+  }
+  ESKER_HD static std::uint64_t pack(Pools::Taken taken) {
+    return std::uint64_t{taken.is_low} << 32 | taken.number;
+  }
+
+  /// No level below this one has tasks.
   struct Lowest {
-    std::uint32_t level, page, record;
+    std::uint32_t segment, level;
+    std::uint32_t page;  // of the segment, if it is not at hand
   };
 
-  ESKER_HD void find_lowest_from_the_start() { lowest_ = {0, first_page_, Page::kHeaderWords}; }
-  /// The last record of the last page is found from the page's start.
-  ESKER_HD void find_last_record() {
-    const std::uint32_t* const words = page_words(last_page_);
-    last_record_ = Page::kHeaderWords;
-    while (last_record_ + words[last_record_ + Page::kSize] < words[Page::kUsed])
-      last_record_ += words[last_record_ + Page::kSize];
-  }
+  static constexpr std::uint32_t kMostSparePages = S::kHotSegments < 8 ? S::kHotSegments : 8;
 
   Lanes lanes_;
   RunState& run_;
   std::uint32_t* const hot_;
-  std::uint32_t level_ = 0;    // the highest
-  std::uint32_t hot_low_ = 0;  // the lowest that is at hand
-  std::uint32_t first_page_ = kNone, last_page_ = kNone, last_record_ = 0;
+  const std::uint32_t domain_;
+  std::uint32_t top_ = 0, segment_ = 0;        // the highest level, and its segment
+  std::uint32_t next_ = 0, next_segment_ = 0;  // the place that find_space() has found ...
+  std::uint32_t previous_ = kNone;             // ... and what it is above of, in its segment
+  std::uint32_t hot_low_ = 0;                  // the lowest segment at hand
+  std::uint32_t first_page_ = kNone, last_page_ = kNone;
+  std::uint32_t spare_pages_ = 0;
   Lowest lowest_{};
   bool is_low_ = false;
   std::uint64_t spilled_ = 0;

@@ -2,13 +2,13 @@
 // host carries what it puts down.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
-#include <esker/tasks/bundles.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
@@ -18,12 +18,12 @@ namespace esker::tasks::detail {
 /// What lies in a slot of a port.
 enum class Parcel : std::uint32_t {
   // From the port to the host.
-  kGiven,     // number: of a bundle of this PE. Its tasks are for a PE that wants some
+  kGiven,     // number: of a crate of this PE. Its tasks are for a PE that wants some
   kPlaced,    // the same; each task is for the PE that it names
-  kFinished,  // number: as the bundle arrived. What its tasks gave
+  kFinished,  // number: as the tasks arrived. What they gave
   // From the host to the port, each in a ring of its own: what returns gives memory back.
   kArrived,   // number: the host's own. Tasks of another PE
-  kReturned,  // number: of a bundle of this PE. What its tasks gave, on other PEs
+  kReturned,  // number: of a crate of this PE. What its tasks gave, on other PEs
 };
 inline constexpr std::uint32_t kRings = 3;  // to the host, and the last two
 
@@ -70,7 +70,7 @@ struct BundleFormat {
   };
   std::uint32_t type = 0, count = 0, payload = 0, results = 0, words = 0;  // where they are; of all
   std::uint32_t batch = 0, result_words = 0;
-  std::uint32_t bundles = 0;  // of the run
+  std::uint32_t bundles = 0;  // crates of the run
   std::vector<Type> types;
 };
 template <class Set, class T>
@@ -89,7 +89,7 @@ template <class S>
 BundleFormat format_of(std::uint32_t bundles) {
   using Bundle = typename S::Bundle;
   return {Bundle::kType,        Bundle::kCount, Bundle::kPayload,
-          Bundle::kResults,     Bundle::kWords, S::kBatch,
+          Bundle::kResult,      Bundle::kWords, S::kBatch,
           S::Set::kResultWords, bundles,        type_formats(typename S::Set{})};
 }
 
@@ -97,6 +97,11 @@ BundleFormat format_of(std::uint32_t bundles) {
 /// nothing, and joins what it brings back.
 ///
 /// State    running -> ended, with the run.
+/// Protocol Where tasks join, a crate that has arrived goes back when its tasks are done, with what they
+/// gave.
+///          Where they do not, PEs that have work are a tree under PE 0 (Dijkstra and Scholten, 1980): a PE
+///          is done when nothing is left of what it has and has given, and then it acknowledges the crate by
+///          which it got into the tree. It acknowledges others at once.
 /// Contract A wave of the launch, or on the CPU the thread that carries: step() again and again. What a
 /// member
 ///          holds is the same in all lanes.
@@ -110,8 +115,7 @@ class Port {
   static constexpr std::uint32_t kBatch = S::kBatch;
 
  public:
-  ESKER_HD Port(const Lanes& lanes, RunState& run)
-      : lanes_{lanes}, run_{run}, port_{*run.port}, bundles_{lanes, run} {}
+  ESKER_HD Port(const Lanes& lanes, RunState& run) : lanes_{lanes}, run_{run}, port_{*run.port} {}
 
   ESKER_HD void run() {
     typename Lanes::Pause pause;
@@ -126,6 +130,7 @@ class Port {
   /// True if something moved.
   ESKER_HD bool step() {
     bool moved = send();
+    if constexpr (!S::kJoins) moved = acknowledge() || moved;
     moved = receive_returned() || moved;
     moved = receive_arrived() || moved;
     tell();
@@ -149,31 +154,41 @@ class Port {
     has_sent_all_ = false;
     std::uint32_t* const slot = slot_of(port_.to_host, n_sent_);
     if (is_full(slot)) return false;
-    std::uint32_t bundle = lanes_.of_leader([&] { return run_.finished.try_take(); });
-    if (bundle != kNone) {
-      const std::uint32_t* const words = bundles_.words(bundle);
-      copy(slot + SlotLayout::kBundle, words, Bundle::kResults, Set::kResultWords, words[Bundle::kCount]);
-      put(slot, Parcel::kFinished, words[Bundle::kFirstEntry], words);
-      bundles_.give_back(bundle);
+    std::uint32_t crate = lanes_.of_leader([&] { return run_.finished.try_take(); });
+    if (crate != kNone) {
+      const std::uint32_t* const words = crate_words(crate);
+      copy(slot + SlotLayout::kBundle, words, Bundle::kResult, Set::kResultWords, words[Bundle::kCount]);
+      put(slot, Parcel::kFinished, words[Bundle::kTicket], words[Bundle::kType], words[Bundle::kCount]);
+      give_back(crate);
       return true;
     }
-    bundle = lanes_.of_leader([&] { return run_.placed.try_take(); });
-    if (bundle == kNone) bundle = lanes_.of_leader([&] { return run_.given.try_take(); });
-    has_sent_all_ = bundle == kNone;
+    crate = lanes_.of_leader([&] { return run_.placed.try_take(); });
+    if (crate == kNone) crate = lanes_.of_leader([&] { return run_.given.try_take(); });
+    has_sent_all_ = crate == kNone;
     if (has_sent_all_) return false;
-    const std::uint32_t* const words = bundles_.words(bundle);
-    const std::uint32_t type = words[Bundle::kType];
-    copy(slot + SlotLayout::kBundle, words, Bundle::kPayload, Set::payload_words(type),
-         words[Bundle::kCount]);
-    put(slot, Set::is_placed(type) ? Parcel::kPlaced : Parcel::kGiven, bundle, words);
+    const std::uint32_t* const words = crate_words(crate);
+    const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
+    copy(slot + SlotLayout::kBundle, words, Bundle::kPayload, Set::payload_words(type), count);
+    put(slot, Set::is_placed(type) ? Parcel::kPlaced : Parcel::kGiven, crate, type, count);
     return true;
   }
-  ESKER_HD void put(std::uint32_t* slot, Parcel parcel, std::uint32_t number, const std::uint32_t* words) {
+  /// This PE leaves the tree if it has nothing left.
+  ESKER_HD bool acknowledge() {
+    if (parent_ == kNone) return false;
+    std::uint32_t* const slot = slot_of(port_.to_host, n_sent_);
+    if (lanes_.of_leader([&] { return run_.unfinished.load_acquire(); }) != 0) return false;  // [join]
+    if (is_full(slot)) return false;
+    put(slot, Parcel::kFinished, parent_, 0, 0);
+    parent_ = kNone;
+    return true;
+  }
+  ESKER_HD void put(std::uint32_t* slot, Parcel parcel, std::uint32_t number, std::uint32_t type,
+                    std::uint32_t count) {
     lanes_.leader([&] {
       slot[SlotLayout::kParcel] = static_cast<std::uint32_t>(parcel);
       slot[SlotLayout::kNumber] = number;
-      slot[SlotLayout::kBundle + Bundle::kType] = words[Bundle::kType];
-      slot[SlotLayout::kBundle + Bundle::kCount] = words[Bundle::kCount];
+      slot[SlotLayout::kBundle + Bundle::kType] = type;
+      slot[SlotLayout::kBundle + Bundle::kCount] = count;
       SlotLayout::is_full(slot).store_release(1);  // [slot]
     });
     ++n_sent_;
@@ -184,42 +199,71 @@ class Port {
   ESKER_HD bool receive_returned() {
     std::uint32_t* const slot = slot_of(port_.returned, n_returned_);
     if (!is_full(slot)) return false;
-    const std::uint32_t bundle = slot[SlotLayout::kNumber];
-    std::uint32_t* const words = bundles_.words(bundle);
-    copy(words, slot + SlotLayout::kBundle, Bundle::kResults, Set::kResultWords, words[Bundle::kCount]);
+    const std::uint32_t crate = slot[SlotLayout::kNumber];
+    if constexpr (S::kJoins) {
+      const std::uint32_t* const words = crate_words(crate);
+      const std::uint32_t join = words[Bundle::kJoin], first = words[Bundle::kFirstEntry];
+      std::uint32_t* const record = run_.join_words + std::size_t{join} * Join::kWords;
+      const std::uint32_t* const from = slot + SlotLayout::kBundle + Bundle::kResult;
+      for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
+        lanes_.for_each(words[Bundle::kCount], [&](std::uint32_t i) {
+          record[Join::kResults + w * Join::kMostEntries + first + i] = from[w * kBatch + i];
+        });
+      }
+      const std::uint32_t before =
+          lanes_.of_leader([&] { return Join::left(record).fetch_add_acq_rel(~0u); });  // [join]
+      if (before == 1) {
+        lanes_.leader([&] { run_.ready.give_back(join); });
+        ++handed_;
+      }
+    } else {
+      lanes_.leader([&] {
+        if (run_.unfinished.fetch_add_acq_rel(~0u) == 1 && run_.pe == 0)  // [join]
+          (void)run_.end(Outcome::kDone);
+      });
+    }
+    give_back(crate);
     empty(slot);
     ++n_returned_;
-    const std::uint32_t join = bundles_.bring_back(bundle);
-    if (join != kNone) {
-      lanes_.leader([&] { run_.ready.give_back(join); });
-      ++handed_;
-    }
     return true;
   }
   ESKER_HD bool receive_arrived() {
     std::uint32_t* const slot = slot_of(port_.arrived, n_arrived_);
     if (!is_full(slot)) return false;
-    if (!bundles_.has_bundle()) {
-      // Domains that work give bundles back. Where all have nothing, and stay so, those that are out may wait
+    if (!has_crate()) {
+      // Domains that work give crates back. Where all have nothing, and stay so, those that are out may wait
       // for this one.
       const bool stuck = idle() == port_.domains && stock() == 0 && has_sent_all_;
       steps_stuck_ = stuck ? steps_stuck_ + 1 : 0;
       if (steps_stuck_ == kMostStepsStuck) lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
       return false;
     }
-    const std::uint32_t bundle = bundles_.take_bundle();
+    if constexpr (!S::kJoins) {
+      const std::uint32_t number = slot[SlotLayout::kNumber];
+      if (run_.pe != 0 && parent_ == kNone) {
+        parent_ = number;
+      } else {
+        std::uint32_t* const answer = slot_of(port_.to_host, n_sent_);
+        if (is_full(answer)) return false;
+        put(answer, Parcel::kFinished, number, 0, 0);
+      }
+      lanes_.leader([&] { (void)run_.unfinished.fetch_add_relaxed(1); });
+    }
+    const std::uint32_t crate = spare_crate_;
+    spare_crate_ = kNone;
     const std::uint32_t* const from = slot + SlotLayout::kBundle;
-    std::uint32_t* const words = bundles_.words(bundle);
+    std::uint32_t* const words = crate_words(crate);
     const std::uint32_t type = from[Bundle::kType], count = from[Bundle::kCount];
     copy(words, from, Bundle::kPayload, Set::payload_words(type), count);
     lanes_.leader([&] {
       words[Bundle::kType] = type;
       words[Bundle::kCount] = count;
       words[Bundle::kJoin] = kJoinsElsewhere;
-      words[Bundle::kFirstEntry] = slot[SlotLayout::kNumber];
+      words[Bundle::kFirstEntry] = crate;
+      words[Bundle::kTicket] = slot[SlotLayout::kNumber];
     });
     empty(slot);
-    lanes_.leader([&] { run_.arrived.give_back(bundle); });
+    lanes_.leader([&] { run_.arrived.give_back(crate); });
     ++n_arrived_;
     ++handed_;
     return true;
@@ -250,6 +294,16 @@ class Port {
     return handed_ - lanes_.of_leader([&] { return run_.taken.load_relaxed(); });
   }
 
+  ESKER_HD std::uint32_t* crate_words(std::uint32_t crate) const {
+    return run_.crate_words + std::size_t{crate} * Bundle::kWords;
+  }
+  ESKER_HD bool has_crate() {
+    if (spare_crate_ == kNone) spare_crate_ = lanes_.of_leader([&] { return run_.crates.try_take(); });
+    return spare_crate_ != kNone;
+  }
+  ESKER_HD void give_back(std::uint32_t crate) {
+    lanes_.leader([&] { run_.crates.give_back(crate); });
+  }
   ESKER_HD std::uint32_t* slot_of(std::uint32_t* ring, std::uint32_t number) const {
     return ring + (number % PortMemory::kSlots) * port_.slot_words;
   }
@@ -268,7 +322,8 @@ class Port {
   Lanes lanes_;
   RunState& run_;
   PortMemory& port_;
-  Bundles<S> bundles_;
+  std::uint32_t spare_crate_ = kNone;
+  std::uint32_t parent_ = kNone;  // the number of the crate by which this PE got into the tree
   std::uint32_t n_sent_ = 0, n_arrived_ = 0, n_returned_ = 0;  // parcels, by ring
   std::uint32_t handed_ = 0;                                   // to domains
   std::uint32_t wanted_ = 0, idle_ = 0, stock_ = 0;

@@ -14,21 +14,20 @@ struct RunMemory {
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;
   std::uint32_t* join_words;
-  std::uint32_t *page_links, *bundle_links, *join_links;
-  std::uint64_t* requests;
+  std::uint32_t* crate_words;
+  std::uint32_t *page_links, *join_links, *crate_links;
   std::uint32_t* mailboxes;
-  std::uint32_t pages, bundles, joins, requests_size;
+  std::uint32_t domains, pages, joins, crates;
 };
 
 /// The place of this process among those of a run over PEs.
 struct RunPlace {
   std::uint32_t pe = 0, n_pes = 1;
   PortMemory* port = nullptr;
-  bool has_root = true;
 };
 
-/// One lane's: everything at the start of a run, whose first bundle, number 0, is domain 0's, on the PE that
-/// has the root. Requests and mailboxes are empty.
+/// One lane's: everything at the start of a run, whose first task is in PE 0's domain 0's bundle. No domain
+/// asks.
 struct Prepare {
   RunState* run;
   RunMemory memory;
@@ -37,24 +36,21 @@ struct Prepare {
   void* local;
   RunPlace place;
   ESKER_HD void operator()(Lane) const {
-    run->pages.reset(memory.page_links, memory.pages);
-    run->bundles.reset(memory.bundle_links, memory.bundles);
-    run->joins.reset(memory.join_links, memory.joins);
-    run->exchange.reset(memory.requests, memory.mailboxes, memory.requests_size);
-    if (place.has_root) {
-      (void)run->bundles.try_take();
-      run->exchange.put(0, 0);
-    }
-    run->placed.reset(memory.bundle_links, 0);  // a bundle is in one list at a time
-    run->given.reset(memory.bundle_links, 0);
-    run->finished.reset(memory.bundle_links, 0);
-    run->arrived.reset(memory.bundle_links, 0);
+    run->pages.reset(memory.page_links, memory.pages, memory.domains);
+    run->joins.reset(memory.join_links, memory.joins, memory.domains);
+    run->mailboxes.reset(memory.mailboxes, memory.domains);
+    if (place.pe == 0) run->mailboxes.put(0);
+    run->unfinished.store_relaxed(place.pe == 0 ? 1 : 0);
+    run->crates.reset(memory.crate_links, memory.crates);
+    for (Pool* list : {&run->placed, &run->given, &run->finished, &run->arrived})
+      list->reset(memory.crate_links, 0);
     run->ready.reset(memory.join_links, 0);
     run->taken.store_relaxed(0);
     run->idle.store_relaxed(0);
     run->wanted.store_relaxed(0);
     run->promised.store_relaxed(0);
     run->port = place.port;
+    run->crate_words = memory.crate_words;
     run->pe = place.pe;
     run->n_pes = place.n_pes;
     run->local = local;

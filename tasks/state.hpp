@@ -60,72 +60,101 @@ class Pool {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> first_;
 };
 
-/// Hands bundles from domains that have work to domains that ask for it.
-///
-/// Contract A domain that has nothing asks, and looks at its own mailbox until a bundle lies there. A domain
-///          that has work to spare promises it to the oldest request that nobody has promised anything, and
-///          keeps its word at once: nothing ever waits for a domain that waits.
-/// Protocol Requests are numbered. A request's word {number + 1, domain} stands in a ring that has no fewer
-///          places than domains, so the word is not written over before its request is promised. Who has read
-///          the word and then moves `promised` past it has read the right one.
-/// Ordering [bundle] what the giver has written happens before what the taker reads.
-///          [request] a taker has emptied its mailbox before a giver can see its request.
-class Exchange {
+/// Numbers as a Pool has them, in many pools: thousands of waves would wait for each other at one.
+class Pools {
  public:
-  ESKER_HD void reset(std::uint64_t* requests, std::uint32_t* mailboxes, std::uint32_t size) {
-    requests_ = requests;
-    mailboxes_ = mailboxes;
-    mask_ = size - 1;
-    asked_.store_relaxed(0);
-    promised_.store_relaxed(0);
+  ESKER_HD void reset(std::uint32_t* next, std::uint32_t size, std::uint32_t domains) {
+    shards_ = domains / kDomainsAShard;
+    shards_ = shards_ < 1 ? 1 : (shards_ > kMostShards ? kMostShards : shards_);
+    each_ = size / shards_;
+    for (std::uint32_t s = 0; s < shards_; ++s) shard_[s].reset(next + s * each_, each_);
   }
-  /// kNone: nothing yet. Else the mailbox is empty again.
-  ESKER_HD std::uint32_t try_get(std::uint32_t domain) const {
-    const std::uint32_t bundle = mailbox(domain).load_acquire();  // [bundle]
-    if (bundle != kNone) mailbox(domain).store_relaxed(kNone);
-    return bundle;
+  struct Taken {
+    std::uint32_t number;  // kNone: all are out
+    bool is_low;           // racy: few are left that were never out
+  };
+  ESKER_HD Taken try_take(std::uint32_t domain) {
+    for (std::uint32_t tried = 0; tried < shards_; ++tried) {
+      const std::uint32_t s = (domain + tried) % shards_;
+      const std::uint32_t number = shard_[s].try_take();
+      if (number != kNone) {
+        return {s * each_ + number, (tried + 1) * 8 > shards_ * 7 && shard_[s].was_low()};
+      }
+    }
+    return {kNone, true};
   }
-  ESKER_HD void ask(std::uint32_t domain) {
-    const std::uint64_t request = asked_.fetch_add_relaxed(1);
-    place(request).store_release(std::uint64_t{tag(request)} << 32 | domain);  // [request]
-  }
-  /// Racy.
-  ESKER_HD bool was_asked() const {
-    return static_cast<std::int64_t>(asked_.load_relaxed() - promised_.load_relaxed()) > 0;
-  }
-  /// The domain that gets something; kNone: nobody asks, or others have promised it something meanwhile. Else
-  /// put() must follow.
-  ESKER_HD std::uint32_t try_promise() {
-    std::uint64_t request = promised_.load_relaxed();
-    const std::uint64_t word = place(request).load_acquire();  // [request]
-    if (static_cast<std::uint32_t>(word >> 32) != tag(request)) return kNone;
-    return promised_.compare_exchange_relaxed(request, request + 1) ? static_cast<std::uint32_t>(word)
-                                                                    : kNone;
-  }
-  ESKER_HD void put(std::uint32_t domain, std::uint32_t bundle) {
-    mailbox(domain).store_release(bundle);  // [bundle]
+  ESKER_HD void give_back(std::uint32_t number) { shard_[number / each_].give_back(number % each_); }
+  /// No fewer than were out at a time at most.
+  ESKER_HD std::uint32_t peak() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t s = 0; s < shards_; ++s) sum += shard_[s].peak();
+    return sum;
   }
 
  private:
-  ESKER_HD static std::uint32_t tag(std::uint64_t request) { return static_cast<std::uint32_t>(request + 1); }
-  ESKER_HD DeviceAtomic<std::uint64_t>& place(std::uint64_t request) const {
-    return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(requests_)[request & mask_];
-  }
-  ESKER_HD DeviceAtomic<std::uint32_t>& mailbox(std::uint32_t domain) const {
-    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(mailboxes_)[domain];
-  }
+  static constexpr std::uint32_t kMostShards = 64, kDomainsAShard = 16;
 
-  std::uint64_t* requests_ = nullptr;   // zeroed; a power of two, no fewer than domains
-  std::uint32_t* mailboxes_ = nullptr;  // kNone, one a domain
-  std::uint64_t mask_ = 0;
-  alignas(kLineBytes) DeviceAtomic<std::uint64_t> asked_;
-  DeviceAtomic<std::uint64_t> promised_;
+  std::uint32_t shards_ = 1, each_ = 0;
+  Pool shard_[kMostShards];
 };
 
-/// A bundle's join record, where the bundle came from another PE: finish() hands it to the port.
+/// Hands bundles from domains that have work to domains that ask for it. Each domain has a bundle of its own,
+/// which others fill, and a word that says what is with it.
+///
+/// Contract A domain that has nothing asks, and looks at its own word until its bundle is full. A domain that
+/// has
+///          work to spare looks at the words of kWindow others, promises something to one of them that asks,
+///          and keeps its word at once: nothing ever waits for a domain that waits.
+/// Protocol A word goes from busy to asking (its domain), from asking to promised (one giver, by an
+/// exchange), from
+///          promised to full (the same), from full to busy (its domain).
+/// Ordering [bundle] what the giver has written happens before what the taker reads.
+///          [request] what the taker has read of its last bundle happens before what the next giver writes.
+class Mailboxes {
+ public:
+  enum State : std::uint32_t { kBusy, kAsking, kPromised, kFull };
+  static constexpr std::uint32_t kWindow = 32;
+
+  ESKER_HD void reset(std::uint32_t* states, std::uint32_t domains) {
+    states_ = states;
+    domains_ = domains;
+  }
+  ESKER_HD std::uint32_t windows() const { return (domains_ + kWindow - 1) / kWindow; }
+  /// Racy: one of that number asks. Numbers past the last domain do not.
+  ESKER_HD bool was_asking(std::uint32_t domain) const {
+    return domain < domains_ && state(domain).load_relaxed() == kAsking;
+  }
+  ESKER_HD void ask(std::uint32_t domain) { state(domain).store_release(kAsking); }  // [request]
+  /// False: others have promised it something, or it asks no more. Else put() must follow.
+  ESKER_HD bool try_promise(std::uint32_t domain) {
+    std::uint32_t asking = kAsking;
+    return state(domain).compare_exchange_acq_rel(asking, kPromised);  // [request]
+  }
+  ESKER_HD void put(std::uint32_t domain) { state(domain).store_release(kFull); }  // [bundle]
+  ESKER_HD bool has_asked(std::uint32_t domain) const { return state(domain).load_relaxed() != kBusy; }
+  /// A domain asks no more, unless something is promised: that comes, and waits for it.
+  ESKER_HD void withdraw(std::uint32_t domain) {
+    std::uint32_t asking = kAsking;
+    (void)state(domain).compare_exchange_acq_rel(asking, kBusy);
+  }
+  ESKER_HD bool try_get(std::uint32_t domain) {
+    if (state(domain).load_relaxed() != kFull) return false;
+    (void)state(domain).load_acquire();  // [bundle]
+    state(domain).store_relaxed(kBusy);
+    return true;
+  }
+
+ private:
+  ESKER_HD DeviceAtomic<std::uint32_t>& state(std::uint32_t domain) const {
+    return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(states_)[domain];
+  }
+
+  std::uint32_t* states_ = nullptr;  // kBusy, one a domain
+  std::uint32_t domains_ = 0;
+};
+
+/// Where results go, if the tasks came from another PE: into their crate, which a port then takes.
 inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
-/// Of what a domain gets: not a bundle, but a join record whose stack is to go on.
-inline constexpr std::uint32_t kGoesOn = 0x8000'0000u;
 
 struct PortMemory;
 
@@ -146,23 +175,22 @@ struct RunEnd {
 
 /// One run, in memory that all domains reach.
 struct RunState {
-  Pool pages, bundles, joins;
-  Exchange exchange;
+  Pools pages, joins;
+  Mailboxes mailboxes;
 
-  // Of a run over PEs (tasks/port.hpp). For the port:
-  Pool placed;    // bundles whose tasks are for other PEs
-  Pool given;     // bundles for PEs that have nothing
-  Pool finished;  // bundles that came from another PE, and are done
-  // For domains that have nothing, from the port:
-  Pool arrived;                             // bundles of other PEs
-  Pool ready;                               // join records whose stacks are to go on
-  DeviceAtomic<std::uint32_t> taken, idle;  // things taken from these two; domains that have nothing
+  // Of a run over PEs (tasks/port.hpp): crates, each out of the pool in one list at most.
+  Pool crates;
+  Pool placed, given, finished;  // for the port: tasks for PEs that they name, for PEs that ask, and done
+  Pool arrived;                  // for domains that have nothing: tasks of other PEs ...
+  Pool ready;                    // ... and join records whose stacks are to go on
+  DeviceAtomic<std::uint32_t> taken, idle;       // out of these two; domains that have nothing
+  DeviceAtomic<std::uint32_t> wanted, promised;  // crates for PEs that ask, both counted up
   PortMemory* port;
+  std::uint32_t* crate_words;
   std::uint32_t pe, n_pes;
-  DeviceAtomic<std::uint32_t> wanted, promised;  // bundles for PEs that have nothing, both counted up
 
   std::uint32_t* page_words;
-  std::uint32_t* bundle_words;
+  std::uint32_t* bundle_words;  // a domain's after the other
   std::uint32_t* join_words;
   void* local;                              // Options::local
   std::uint64_t seed;                       // of tests' decisions at random
@@ -175,12 +203,14 @@ struct RunState {
   std::uint32_t error_type;
   std::uint64_t error_values[2];
 
+  /// Where tasks do not join: bundles that are not finished, and crates that other PEs have.
+  alignas(kLineBytes) DeviceAtomic<std::uint32_t> unfinished;
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 
-  /// Racy: other PEs want bundles.
+  /// Racy: other PEs want tasks.
   ESKER_HD bool pe_asked() const { return wanted.load_relaxed() != promised.load_relaxed(); }
-  /// True: a bundle must be put into `given`.
+  /// True: a crate must be put into `given`.
   ESKER_HD bool try_promise_to_pe() {
     std::uint32_t before = promised.load_relaxed();
     return before != wanted.load_relaxed() && promised.compare_exchange_relaxed(before, before + 1);

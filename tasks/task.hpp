@@ -76,6 +76,19 @@ inline constexpr std::size_t kKeepBytesOf = [] {
   return sizeof(T);
 }();
 
+/// Whether all lanes of a domain run a task of this type together.
+template <class T>
+inline constexpr bool kIsWholeWave = [] {
+  if constexpr (requires { T::kWholeWave; }) return bool{T::kWholeWave};
+  return false;
+}();
+/// Scratchpad of a task that a whole wave runs.
+template <class T>
+inline constexpr std::size_t kScratchBytesOf = [] {
+  if constexpr (requires { T::kScratchBytes; }) return std::size_t{T::kScratchBytes};
+  return std::size_t{0};
+}();
+
 /// Bytes of a value between tasks; none of void.
 template <class T>
 inline constexpr std::size_t kSizeOf = [] {
@@ -98,6 +111,8 @@ struct Checked {
       std::is_void_v<ResultOf<T>> ||
           std::is_trivially_copyable_v<std::conditional_t<std::is_void_v<ResultOf<T>>, int, ResultOf<T>>>,
       "a task's Result is trivially copyable");
+  static_assert(kIsWholeWave<T> || kScratchBytesOf<T> == 0,
+                "kScratchBytes is of tasks that say `static constexpr bool kWholeWave = true`");
   static constexpr std::uint32_t kMaxSpawns = T::kMaxSpawns;
 };
 
@@ -175,6 +190,15 @@ struct SetOf<Types<Ts...>> {
   static constexpr std::uint32_t kMostPayloadWords = words(largest(sizeof(Ts)...));
   static constexpr std::uint32_t kResultWords = words(largest(kSizeOf<ResultOf<Ts>>...));
   static constexpr std::uint32_t kKeepWords = words(largest(kKeepBytesOf<Ts>...));
+  static constexpr bool kHasWholeWave = (kIsWholeWave<Ts> || ...);
+  static constexpr bool kIsAllWholeWave = (kIsWholeWave<Ts> && ...);
+  ESKER_HD static constexpr bool is_whole_wave(std::uint32_t type) {
+    std::uint32_t index = 0;
+    bool found = false;
+    ((found = found || (index++ == type && kIsWholeWave<Ts>)), ...);
+    return found;
+  }
+  static constexpr std::uint32_t kScratchWords = words(largest(kScratchBytesOf<Ts>...));
   /// Calls function(type_identity<T>) for the type with this number.
   template <class Function>
   ESKER_HD static void visit(std::uint32_t type, Function&& function) {

@@ -36,9 +36,15 @@ struct Hardware {
     __builtin_assume(__isGlobal(at));
     return at;
   }
+  /// The same address, of which the compiler then knows that it is scratchpad's.
+  template <class T>
+  __device__ static T* in_scratch(T* at) {
+    __builtin_assume(__isShared(at));
+    return at;
+  }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint64_t* lent_scratch() {
-    extern __shared__ std::uint64_t lent[];
+    alignas(16) extern __shared__ std::uint64_t lent[];
     return lent;
   }
 #if defined(ESKER_ON_CUDA)

@@ -50,6 +50,8 @@ class Wave {
     }
   }
 
+  /// The lanes of the view that raised the flag, a bit a lane of the wave.
+  __device__ Mask raised(bool flag) const { return Hardware::ballot(members_, flag); }
   /// Whether a lane of the view raised the flag.
   __device__ bool any(bool flag) const { return Hardware::ballot(members_, flag) != 0; }
   template <LaneValue T>
@@ -212,6 +214,8 @@ class BasicGroupLane : public Lane {
     using Mask = typename Hardware::Mask;
     return gpu::Wave<Hardware>(left < Hardware::kWaveLanes ? (Mask{1} << left) - 1 : Hardware::kAllLanes);
   }
+  /// The wave of a group whose lanes fill its waves: cheaper than wave().
+  __device__ static gpu::Wave<Hardware> full_wave() { return gpu::Wave<Hardware>(Hardware::kAllLanes); }
   /// Lanes that one of them cannot wait for, since they run in lock step: those of its unit that are
   /// converged, or, where the hardware schedules lanes independently, the lane alone.
   __device__ auto lockstep() const {
@@ -231,6 +235,12 @@ class BasicGroupLane : public Lane {
   template <class T>
   __device__ static T* in_global(T* at) {
     return Hardware::in_global(at);
+  }
+
+  /// `at`, which is in scratchpad.
+  template <class T>
+  __device__ static T* in_scratch(T* at) {
+    return Hardware::in_scratch(at);
   }
 
   static constexpr std::uint32_t kWaveLanes = Hardware::kWaveLanes;

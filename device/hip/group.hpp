@@ -34,9 +34,13 @@ struct Hardware {
   __device__ static T* in_global(T* at) {
     return at;
   }
+  template <class T>
+  __device__ static T* in_scratch(T* at) {
+    return at;
+  }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint64_t* lent_scratch() {
-    extern __shared__ std::uint64_t lent[];
+    alignas(16) extern __shared__ std::uint64_t lent[];
     return lent;
   }
   __device__ static void scratch_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"); }

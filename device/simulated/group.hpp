@@ -31,6 +31,10 @@ struct Hardware {
   static T* in_global(T* at) {
     return at;
   }
+  template <class T>
+  static T* in_scratch(T* at) {
+    return at;
+  }
   static void group_sync() { sync_group(); }
   static std::uint64_t* lent_scratch() { return simulated::lent_scratch(); }
   static void scratch_fence() { simulated::scratch_fence(); }

@@ -12,11 +12,11 @@
 #define SAVE_AFTER_LEAVING 1    // the owner leaves its stack and then saves it
 #define COUNT_AFTER_PUT 2       // a bundle is handed over and then counted
 #define LEAVE_IN_TWO_STEPS 3    // `left` is read, then written
-#define MAILBOXES_BY_NUMBER 4     // a mailbox belongs to a request's place in the ring, not to a domain
-#define NO_TAG 5                // a request is promised something before its word is there
-#define PROMISE_IN_TWO_STEPS 6  // `promised` is compared, then written
+#define ASK_BEFORE_READING 4    // a domain asks for the next bundle before it has read the last one
+#define PROMISE_IN_TWO_STEPS 5  // a word is compared, then written
+#define NO_PROMISE 6            // a bundle is filled without a promise
 #define NO_JOIN 7               // the owner finishes without what it has given away
-#define END_EARLY 8             // the run ends with the first bundle that has no taker
+#define END_EARLY 8             // the run ends with the first bundle that is finished
 #ifndef BROKEN
 #define BROKEN 0
 #endif
@@ -27,13 +27,14 @@
 #ifndef BUNDLES
 #define BUNDLES 4
 #endif
-#define SIZE DOMAINS   // places of the ring of requests: no fewer than domains
 #define NONE 15
-#define TAG(request) ((request) + 1)
+#define BUSY 0
+#define ASKING 1
+#define PROMISED 2
+#define FULL 3
 
-byte asked, promised;
-byte tags[SIZE], askers[SIZE];  // a request's word: it is written in one step
-byte mailboxes[DOMAINS];          // what a domain is given; with MAILBOXES_BY_NUMBER: what a place holds
+byte states[DOMAINS];           // the word of a domain
+byte bundles[DOMAINS];          // what it is given
 byte parent[BUNDLES];           // the stack that gave the bundle
 byte left[BUNDLES];             // of a stack's join record: bundles that are out, and its owner
 bit has_join[BUNDLES], saved[BUNDLES];
@@ -57,52 +58,43 @@ inline leave(stack) {
 }
 
 proctype domain(byte me) {
-  byte stack, request, taker, bundle, rest;
-  bit has_asked, is_free;
+  byte stack, taker, bundle, rest;
+  bit is_free;
 
 idle:
-  has_asked = 0;
-wait:
   if
-#if BROKEN == MAILBOXES_BY_NUMBER
-  :: has_asked && mailboxes[request % SIZE] != NONE -> stack = mailboxes[request % SIZE]; mailboxes[request % SIZE] = NONE
+#if BROKEN == ASK_BEFORE_READING
+  :: states[me] == FULL -> states[me] = ASKING; stack = bundles[me]
 #else
-  :: mailboxes[me] != NONE -> stack = mailboxes[me]; mailboxes[me] = NONE
+  :: states[me] == FULL -> states[me] = BUSY; stack = bundles[me]
 #endif
+  :: states[me] == BUSY -> states[me] = ASKING; goto idle
   :: ended -> goto over
-  :: !has_asked && mailboxes[me] == NONE ->  // else it would have two bundles on their way
-     d_step { request = asked; asked++ };
-     d_step { tags[request % SIZE] = TAG(request); askers[request % SIZE] = me };
-     has_asked = 1;
-     goto wait
   fi;
   own(stack);
 
 work:
   if
   :: skip -> goto done  // it has no more, or nobody asks
-  :: free > 0 && asked > promised ->
+  :: free > 0 ->
      d_step { is_free = free > 0; if :: is_free -> free-- :: else fi };  // memory first, then the promise
      if
      :: !is_free -> goto work
      :: else
      fi;
-     request = promised;
-#if BROKEN == NO_TAG
-     is_free = 1;
-#else
-     is_free = tags[request % SIZE] == TAG(request);
-#endif
-     taker = askers[request % SIZE];
-     if
-     :: !is_free -> free++; goto work
-     :: else
-     fi;
+     taker = 0;  // any
+     do
+     :: taker < DOMAINS - 1 -> taker++
+     :: break
+     od;
+     skip;
 #if BROKEN == PROMISE_IN_TWO_STEPS
-     is_free = promised == request;
-     promised = request + 1;
+     is_free = states[taker] == ASKING;
+     if :: is_free -> states[taker] = PROMISED :: else fi;
+#elif BROKEN == NO_PROMISE
+     is_free = states[taker] == ASKING;
 #else
-     d_step { is_free = promised == request; if :: is_free -> promised = request + 1 :: else fi };
+     d_step { is_free = states[taker] == ASKING; if :: is_free -> states[taker] = PROMISED :: else fi };
 #endif
      if
      :: !is_free -> free++; goto work
@@ -112,11 +104,8 @@ work:
 #if BROKEN != COUNT_AFTER_PUT
      d_step { left[stack] = (has_join[stack] -> left[stack] + 1 : 2); has_join[stack] = 1 };
 #endif
-#if BROKEN == MAILBOXES_BY_NUMBER
-     mailboxes[request % SIZE] = bundle;
-#else
-     mailboxes[taker] = bundle;
-#endif
+     bundles[taker] = bundle;
+     states[taker] = FULL;
 #if BROKEN == COUNT_AFTER_PUT
      d_step { left[stack] = (has_join[stack] -> left[stack] + 1 : 2); has_join[stack] = 1 };
 #endif
@@ -178,13 +167,14 @@ init {
   atomic {
     i = 0;
     do
-    :: i < DOMAINS -> mailboxes[i] = NONE; i++
+    :: i < DOMAINS -> states[i] = BUSY; bundles[i] = NONE; i++
     :: else -> break
     od;
     parent[0] = NONE;
     made = 1;
     free = BUNDLES - 1;
-    mailboxes[0] = 0;
+    bundles[0] = 0;
+    states[0] = FULL;
     i = 0;
     do
     :: i < DOMAINS -> run domain(i); i++

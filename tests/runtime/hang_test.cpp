@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -325,11 +326,9 @@ TEST(HangWatch, CountsFromTheLastMovementAndNotWhileNobodyLooked) {
 
 // --- Jobs that take their time.
 
-/// Computes for so long. The time is what is tested, not what anybody waits for.
-void compute(milliseconds time) {
-  const auto until = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
-}
+/// The program's own work for so long. The time is what is tested, not what anybody waits for; asleep, since
+/// other tests want the core.
+void compute(milliseconds time) { std::this_thread::sleep_for(time); }
 
 /// Runs `body` on two PEs that look for hangs after a second; what they wrote.
 std::string run_patiently(const Pes::Body& body) {
@@ -346,7 +345,9 @@ TEST(PatientJob, GoesOnWhileAPeComputesOutsideEskerAndSaysSo) {
     if (rt.pe() == 1) compute(seconds{3});
     rt.barrier_all();
   });
-  EXPECT_NE(text.find("esker: warning: PE 0: nothing has moved for 1 s"), std::string::npos) << text;
+  // In whole seconds, and a busy machine is late.
+  EXPECT_TRUE(std::regex_search(text, std::regex("esker: warning: PE 0: nothing has moved for [12] s")))
+      << text;
   EXPECT_NE(text.find("PE 1 is outside Esker, in the program's own code"), std::string::npos) << text;
   EXPECT_NE(text.find("PE 0 is in barrier_all for "), std::string::npos) << text;
 }

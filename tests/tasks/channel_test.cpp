@@ -29,7 +29,9 @@ struct PutAndTake {
   ESKER_HD void operator()(GroupLane& lane) const {
     const auto me = static_cast<std::uint32_t>(lane.global_id());
     std::uint32_t put = 0, got = 0;
-    while (put < each || got < each) {
+    // The wave goes round together: a lane that sleeps alone is not sure to wake while others of its wave
+    // wait for it.
+    while (lane.wave().position_among(put < each || got < each).total > 0) {
       bool moved = false;
       if (put < each) {
         const std::uint32_t element = channel.try_allocate();
@@ -53,7 +55,7 @@ struct PutAndTake {
           moved = true;
         }
       }
-      if (!moved) lane.yield();
+      if (lane.wave().position_among(moved).total == 0) lane.yield();
     }
   }
 };

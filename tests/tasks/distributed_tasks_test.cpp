@@ -270,7 +270,7 @@ TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
 /// Decisions at random, batches of one task and gifts as often as somebody asks.
 struct Tiny {
   static constexpr std::uint32_t kBatch = 1;
-  static constexpr std::uint32_t kHotLevels = 4;
+  static constexpr std::uint32_t kHotSegments = 4;
   static constexpr std::uint32_t kBatchesAGift = 1;
   static constexpr bool kRandom = true;
 };

@@ -181,6 +181,29 @@ TEST(ForkJoin, ContinuesAfterChildrenThatGiveNothing) {
   count_all<CountThen>([](std::uint64_t* counts, std::uint32_t n) { return CountThen{{counts, 0, n}}; });
 }
 
+// A continuation has the results of the children that it was said of, whatever is spawned before and after
+// them.
+struct Digits {
+  static constexpr int kMaxSpawns = 5;
+  int n;
+  ESKER_HD void operator()(auto& task) const {
+    if (n > 0) return task.give(n);
+    if (n == 0) {
+      task.spawn(Digits{1}, Digits{2});
+      task.spawn(Digits{3});
+    }
+    task.spawn(Digits{4}, Digits{5}).then([](auto& then, long a, long b) { then.give(10 * a + b); });
+    if (n == -1) {
+      task.spawn(Digits{1}, Digits{2});
+      task.spawn(Digits{3});
+    }
+  }
+};
+TEST(ForkJoin, ContinuesWithTheChildrenThatItWasSaidOf) {
+  EXPECT_EQ(tasks::run(device(), Digits{0}), 45);
+  EXPECT_EQ(tasks::run(device(), Digits{-1}), 45);
+}
+
 // Deeper than what is at hand, on one domain and on all: levels go to memory and come back.
 struct Down {
   static constexpr int kMaxSpawns = 1;
@@ -196,7 +219,7 @@ TEST(ForkJoin, GoesAsDeepAsMemoryAllows) {
     options.domains = domains;
     ForkJoin<Down> run(device(), options);
     EXPECT_EQ(run.run(Down{20'000}), 20'000);
-    EXPECT_GT(run.report().spilled, 19'000u);
+    EXPECT_GT(run.report().spilled, 5'000u);  // segments of two levels and more
     EXPECT_GT(run.report().peak_memory_bytes, 1u << 20);
   }
 }

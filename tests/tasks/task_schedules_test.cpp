@@ -12,8 +12,7 @@ namespace {
 template <std::uint32_t kTasks>
 struct Tiny {
   static constexpr std::uint32_t kBatch = kTasks;
-  static constexpr std::uint32_t kHotLevels = 4;
-  static constexpr std::uint32_t kBatchesAGift = 1;
+  static constexpr std::uint32_t kHotSegments = 4;
   static constexpr bool kRandom = true;
 };
 
@@ -55,6 +54,29 @@ void Node::operator()(auto& task) const {
       });
 }
 
+// Tasks of the whole wave among others: here a loop, one task at a time.
+struct Both;
+struct Whole {
+  using Spawns = tasks::Types<Both, Whole>;
+  static constexpr int kMaxSpawns = 2;
+  static constexpr bool kWholeWave = true;
+  int n;
+  void operator()(auto& task) const;
+};
+struct Both {
+  using Spawns = Whole::Spawns;
+  static constexpr int kMaxSpawns = 2;
+  int n;
+  void operator()(auto& task) const {
+    if (n < 2) return task.give(n);
+    task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+void Whole::operator()(auto& task) const {
+  if (n < 2) return task.give(n);
+  task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+}
+
 // Nothing waits: the sum is all there is.
 struct Pieces {
   using Result = void;
@@ -67,10 +89,13 @@ struct Pieces {
   }
 };
 
-#if defined(ESKER_TEST_SANITIZED)
-constexpr int kRuns = 300;
+// Of each batch and memory, so ten times as many of each program.
+#if defined(ESKER_TEST_MATRIX)
+constexpr int kRuns = 1000;
+#elif defined(ESKER_TEST_SANITIZED)
+constexpr int kRuns = 50;
 #else
-constexpr int kRuns = 1000;  // of each batch and memory: 10'000 of each program
+constexpr int kRuns = 200;
 #endif
 
 constexpr std::uint64_t kAmple = 1 << 22;
@@ -103,7 +128,7 @@ void run_in_batches_of(const Root& root, const Check& check, Seen& seen) {
   }
 }
 template <class Root, class Check>
-void run_in_all_batches(const Root& root, const Check& check) {
+void run_in_all_batches(const Root& root, const Check& check, bool joins = true) {
   Seen seen;
   run_in_batches_of<1>(root, check, seen);
   run_in_batches_of<2>(root, check, seen);
@@ -113,8 +138,8 @@ void run_in_all_batches(const Root& root, const Check& check) {
   std::printf("%llu right, %llu with too little memory, %llu bundles given, %llu stacks left\n",
               static_cast<unsigned long long>(seen.right), static_cast<unsigned long long>(seen.too_little),
               static_cast<unsigned long long>(seen.given), static_cast<unsigned long long>(seen.suspended));
-  EXPECT_GT(seen.given, 1000u);
-  EXPECT_GT(seen.suspended, 100u);
+  EXPECT_GT(seen.given, 1u * kRuns);
+  EXPECT_EQ(seen.suspended > kRuns / 10u, joins);
   EXPECT_GT(seen.right, seen.too_little);
 }
 
@@ -124,11 +149,15 @@ TEST(TaskSchedules, GiveTheSameResults) {
 TEST(TaskSchedules, JoinChildrenOfSeveralTypes) {
   run_in_all_batches(Node{600}, [](auto& run, const Node& root) { return run.run(root) == 600; });
 }
+TEST(TaskSchedules, RunTasksOfTheWholeWaveAmongOthers) {
+  run_in_all_batches(Whole{14}, [](auto& run, const Whole& root) { return run.run(root) == fib(14); });
+}
 TEST(TaskSchedules, RunEachTaskOnceWhereNothingWaits) {
-  run_in_all_batches(Pieces{2000}, [](auto& run, const Pieces& root) {
+  const auto check = [](auto& run, const Pieces& root) {
     run.run(root);
     return run.report().sum == 2000 && run.report().tasks == 3999;
-  });
+  };
+  run_in_all_batches(Pieces{2000}, check, false);
 }
 
 }  // namespace
