@@ -9,6 +9,7 @@
 #include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/level_stack.hpp>
+#include <esker/tasks/outgoing.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
 
@@ -41,6 +42,7 @@ class Domain {
         run_{run},
         hot_{hot},
         levels_{lanes, run, hot, number},
+        outgoing_{lanes, run, number},
         number_{number},
         random_{run.seed * 1024 + number} {}
 
@@ -49,12 +51,12 @@ class Domain {
     for (std::uint32_t got = wait_for_bundle(); got != kNone; got = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
       if (!S::kRemote || got == kOwn) {
-        open(bundle_words(number_));
+        open(outgoing_.bundle_words(number_));
       } else if ((got & kGoesOn) != 0) {
         (void)take_over(got & ~kGoesOn);
       } else {
-        open(crate_words(got));
-        if constexpr (!S::kJoins) lanes_.leader([&] { run_.crates.give_back(got); });
+        open(outgoing_.crate_words(got));
+        if constexpr (!S::kJoins) outgoing_.give_back_crate(got);
       }
       while (work() == End::kDone && take_over(finish())) {
       }
@@ -145,7 +147,7 @@ class Domain {
       if (S::kRandom && random(4) == 0 && !levels_.put_one_away()) return End::kStopped;
       if constexpr (S::kRemote && Set::kPlaces) {
         // Before others run: they may run for long. None is ever given to a domain.
-        if (!send_placed()) return End::kStopped;
+        if (!outgoing_.send_placed(levels_.words(levels_.top()))) return End::kStopped;
       }
       if (S::kRandom ? random(2) == 0 : ++rounds_ >= rounds_a_look_) {
         // A simulated GPU runs lanes that have yielded, as the port does, when no other can run.
@@ -291,13 +293,6 @@ class Domain {
     return most + Set::kMostSpawns * kBatch <= Layout::kOpenCapacity;
   }
 
-  ESKER_HD std::uint32_t* bundle_words(std::uint32_t domain) const {
-    return Lanes::in_memory(run_.bundle_words) + std::size_t{domain} * Bundle::kWords;
-  }
-  ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
-    return Lanes::in_memory(run_.join_words) + std::size_t{join} * Join::kWords;
-  }
-
   // --- Giving.
 
   /// Gives tasks to a domain that asks, if one does. A stack looks seldom once it is old: who asks should get
@@ -327,130 +322,29 @@ class Domain {
     const std::uint32_t count = level[Layout::kCount + type];
     std::uint32_t n = level == levels_.words(levels_.top()) ? count / 2 : count;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    n = memory_for(level, n < kBatch ? n : kBatch);
+    n = outgoing_.memory_for(level, n < kBatch ? n : kBatch);
     if (n == 0) return;
     if (S::kRemote && taker == kOtherPe) {
-      if (!has_crate()) return;
+      if (!outgoing_.has_crate()) return;
       if (lanes_.of_leader([&] { return run_.try_promise_to_pe() ? 1u : 0u; }) == 0) return;
-      const std::uint32_t crate = take_crate();
-      move_out(level, type, n, crate_words(crate));
+      const std::uint32_t crate = outgoing_.take_crate();
+      outgoing_.move_out(level, type, n, outgoing_.crate_words(crate));
       lanes_.leader([&] { run_.given.give_back(crate); });
       since_ += (counts_.batches - since_) / 2;
       return;
     }
     if (lanes_.of_leader([&] { return run_.mailboxes.try_promise(taker) ? 1u : 0u; }) == 0) return;
-    move_out(level, type, n, bundle_words(taker));
+    outgoing_.move_out(level, type, n, outgoing_.bundle_words(taker));
     lanes_.leader([&] { run_.mailboxes.put(taker); });
     ++counts_.given;
   }
-  /// How many of n tasks of a level there is memory for, to know of them while they are away.
-  ESKER_HD std::uint32_t memory_for(const std::uint32_t* level, std::uint32_t n) {
-    if constexpr (S::kJoins) {
-      const std::uint32_t join = level[Layout::kJoin];
-      if (join != kNone) {
-        if constexpr (Set::kResultWords > 0) {
-          const std::uint32_t left = Join::kMostEntries - join_words(join)[Join::kEntries];
-          n = n < left ? n : left;
-        }
-      } else if (spare_join_ == kNone) {
-        spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(number_).number; });
-        if (spare_join_ == kNone) return 0;
-      }
-    }
-    return n;
-  }
-  /// Moves n tasks of a level to a bundle, after memory_for() them.
-  ESKER_HD void move_out(std::uint32_t* level, std::uint32_t type, std::uint32_t n, std::uint32_t* words) {
-    const std::uint32_t count = level[Layout::kCount + type];
-    std::uint32_t join = level[Layout::kJoin], entries = 0;
-    const bool is_new = join == kNone;
-    if constexpr (S::kJoins) {
-      if (is_new) {
-        join = spare_join_;
-        spare_join_ = kNone;
-      } else {
-        entries = join_words(join)[Join::kEntries];
-      }
-    }
-    const std::uint32_t frames = level[Layout::kFrames], capacity = Layout::capacity(frames);
-    std::uint32_t* column = level + Layout::tasks_at(type, frames);
-    // Where tasks do not join the first are the oldest, and have the largest subtrees. Those that are left
-    // keep their order, so that the next gift is large, too.
-    const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    if constexpr (S::kJoins) {
-      lanes_.for_each(n, [&](std::uint32_t i) {
-        if (Set::kResultWords > 0) join_words(join)[Join::kRefs + entries + i] = column[first + i];
-      });
-      column += capacity;
-    }
-    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w, column += capacity) {
-      lanes_.for_each(n,
-                      [&](std::uint32_t i) { words[Bundle::kPayload + w * kBatch + i] = column[first + i]; });
-      if constexpr (!S::kJoins) lanes_.shift(column, n, left_over);
-    }
-    lanes_.leader([&] {
-      words[Bundle::kType] = type;
-      words[Bundle::kCount] = n;
-      words[Bundle::kJoin] = join;
-      words[Bundle::kFirstEntry] = entries;
-      if constexpr (S::kJoins) {
-        std::uint32_t* const record = join_words(join);
-        record[Join::kEntries] = entries + n;
-        if (is_new) {
-          Join::left(record).store_relaxed(2);
-          level[Layout::kJoin] = join;
-        } else {
-          (void)Join::left(record).fetch_add_relaxed(1);
-        }
-      } else {
-        (void)run_.unfinished.fetch_add_relaxed(1);
-      }
-      level[Layout::kCount + type] = left_over;
-    });
-  }
-
-  // --- Other PEs.
-
-  ESKER_HD std::uint32_t* crate_words(std::uint32_t crate) const {
-    return Lanes::in_memory(run_.crate_words) + std::size_t{crate} * Bundle::kWords;
-  }
-  /// A crate is kept for whoever takes one next. False: there is no memory.
-  ESKER_HD bool has_crate() {
-    if (spare_crate_ == kNone) spare_crate_ = lanes_.of_leader([&] { return run_.crates.try_take(); });
-    return spare_crate_ != kNone;
-  }
-  ESKER_HD std::uint32_t take_crate() {
-    const std::uint32_t crate = spare_crate_;
-    spare_crate_ = kNone;
-    return crate;
-  }
-  /// Tasks of the highest level that are for other PEs go to the port. False: there is no memory for what is
-  /// known of them meanwhile.
-  ESKER_HD bool send_placed() {
-    std::uint32_t* const level = levels_.words(levels_.top());
-    for (std::uint32_t type = 0; type < Set::kTypes; ++type) {
-      while (Set::is_placed(type) && level[Layout::kCount + type] != 0) {
-        const std::uint32_t count = level[Layout::kCount + type];
-        const std::uint32_t n = memory_for(level, count < kBatch ? count : kBatch);
-        if (n == 0 || !has_crate()) {
-          lanes_.leader([&] { (void)run_.end(Outcome::kOutOfMemory); });
-          return false;
-        }
-        const std::uint32_t crate = take_crate();
-        move_out(level, type, n, crate_words(crate));
-        lanes_.leader([&] { run_.placed.give_back(crate); });
-      }
-    }
-    return true;
-  }
-
   // --- Joining.
 
   /// The highest level has no tasks, and tasks of it were given away. True: they are all back, and their
   /// results are in their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
     const std::uint32_t join = levels_.words(levels_.top())[Layout::kJoin];
-    std::uint32_t* const record = join_words(join);
+    std::uint32_t* const record = outgoing_.join_words(join);
     const bool alone =
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
@@ -473,7 +367,7 @@ class Domain {
   /// Results of the tasks that were given away go to the frames of the highest level.
   ESKER_HD void collect(std::uint32_t join) {
     if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t* const record = join_words(join);
+      const std::uint32_t* const record = outgoing_.join_words(join);
       lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
         const Ref ref{record[Join::kRefs + i]};
         for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
@@ -482,11 +376,7 @@ class Domain {
       });
     }
     lanes_.leader([&] { levels_.words(levels_.top())[Layout::kJoin] = kNone; });
-    if (spare_join_ == kNone) {
-      spare_join_ = join;
-    } else {
-      lanes_.leader([&] { run_.joins.give_back(join); });
-    }
+    outgoing_.give_back_join(join);
   }
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
@@ -504,10 +394,10 @@ class Domain {
       const std::uint32_t* const results = level + Layout::result_column(0, frames);
       const bool is_first = return_join_ == kNone;
       const bool is_remote = S::kRemote && return_join_ == kJoinsElsewhere;
-      std::uint32_t* const record = join_words(is_first || is_remote ? 0 : return_join_);
+      std::uint32_t* const record = outgoing_.join_words(is_first || is_remote ? 0 : return_join_);
       if constexpr (Set::kResultWords > 0) {
-        std::uint32_t* const to = is_first    ? bundle_words(0) + Bundle::kResult
-                                  : is_remote ? crate_words(return_entry_) + Bundle::kResult
+        std::uint32_t* const to = is_first    ? outgoing_.bundle_words(0) + Bundle::kResult
+                                  : is_remote ? outgoing_.crate_words(return_entry_) + Bundle::kResult
                                               : record + Join::kResults + return_entry_;
         const std::uint32_t stride = is_first ? 1 : is_remote ? kBatch : Join::kMostEntries;
         lanes_.for_each(frames, [&](std::uint32_t i) {
@@ -531,7 +421,7 @@ class Domain {
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
-    const std::uint32_t* const record = join_words(join);
+    const std::uint32_t* const record = outgoing_.join_words(join);
     return_join_ = record[Join::kReturnJoin];
     return_entry_ = record[Join::kReturnEntry];
     levels_.take_back(record);
@@ -571,10 +461,9 @@ class Domain {
   RunState& run_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
+  Outgoing<S> outgoing_;
   const std::uint32_t number_;
   std::uint32_t return_join_ = kNone, return_entry_ = 0;  // where the results of the stack's tasks go
-  std::uint32_t spare_join_ = kNone;
-  std::uint32_t spare_crate_ = kNone;
   std::uint32_t rounds_ = 0, rounds_a_look_ = kFirstLook;
   // Of a run over PEs: batches when this stack was begun; half of what has passed since counts again when
   // some of it is given to a PE. Work that has lasted is likely to last, and travels no longer than it lasts.

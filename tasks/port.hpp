@@ -2,7 +2,6 @@
 // host carries what it puts down.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/lanes.hpp>
+#include <esker/tasks/outgoing.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
 
@@ -115,7 +115,8 @@ class Port {
   static constexpr std::uint32_t kBatch = S::kBatch;
 
  public:
-  ESKER_HD Port(const Lanes& lanes, RunState& run) : lanes_{lanes}, run_{run}, port_{*run.port} {}
+  ESKER_HD Port(const Lanes& lanes, RunState& run)
+      : lanes_{lanes}, run_{run}, port_{*run.port}, outgoing_{lanes, run, 0} {}
 
   ESKER_HD void run() {
     typename Lanes::Pause pause;
@@ -156,17 +157,17 @@ class Port {
     if (is_full(slot)) return false;
     std::uint32_t crate = lanes_.of_leader([&] { return run_.finished.try_take(); });
     if (crate != kNone) {
-      const std::uint32_t* const words = crate_words(crate);
+      const std::uint32_t* const words = outgoing_.crate_words(crate);
       copy(slot + SlotLayout::kBundle, words, Bundle::kResult, Set::kResultWords, words[Bundle::kCount]);
       put(slot, Parcel::kFinished, words[Bundle::kTicket], words[Bundle::kType], words[Bundle::kCount]);
-      give_back(crate);
+      outgoing_.give_back_crate(crate);
       return true;
     }
     crate = lanes_.of_leader([&] { return run_.placed.try_take(); });
     if (crate == kNone) crate = lanes_.of_leader([&] { return run_.given.try_take(); });
     has_sent_all_ = crate == kNone;
     if (has_sent_all_) return false;
-    const std::uint32_t* const words = crate_words(crate);
+    const std::uint32_t* const words = outgoing_.crate_words(crate);
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
     copy(slot + SlotLayout::kBundle, words, Bundle::kPayload, Set::payload_words(type), count);
     put(slot, Set::is_placed(type) ? Parcel::kPlaced : Parcel::kGiven, crate, type, count);
@@ -201,9 +202,9 @@ class Port {
     if (!is_full(slot)) return false;
     const std::uint32_t crate = slot[SlotLayout::kNumber];
     if constexpr (S::kJoins) {
-      const std::uint32_t* const words = crate_words(crate);
+      const std::uint32_t* const words = outgoing_.crate_words(crate);
       const std::uint32_t join = words[Bundle::kJoin], first = words[Bundle::kFirstEntry];
-      std::uint32_t* const record = run_.join_words + std::size_t{join} * Join::kWords;
+      std::uint32_t* const record = outgoing_.join_words(join);
       const std::uint32_t* const from = slot + SlotLayout::kBundle + Bundle::kResult;
       for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
         lanes_.for_each(words[Bundle::kCount], [&](std::uint32_t i) {
@@ -222,7 +223,7 @@ class Port {
           (void)run_.end(Outcome::kDone);
       });
     }
-    give_back(crate);
+    outgoing_.give_back_crate(crate);
     empty(slot);
     ++n_returned_;
     return true;
@@ -230,7 +231,7 @@ class Port {
   ESKER_HD bool receive_arrived() {
     std::uint32_t* const slot = slot_of(port_.arrived, n_arrived_);
     if (!is_full(slot)) return false;
-    if (!has_crate()) {
+    if (!outgoing_.has_crate()) {
       // Domains that work give crates back. Where all have nothing, and stay so, those that are out may wait
       // for this one.
       const bool stuck = idle() == port_.domains && stock() == 0 && has_sent_all_;
@@ -249,10 +250,9 @@ class Port {
       }
       lanes_.leader([&] { (void)run_.unfinished.fetch_add_relaxed(1); });
     }
-    const std::uint32_t crate = spare_crate_;
-    spare_crate_ = kNone;
+    const std::uint32_t crate = outgoing_.take_crate();
     const std::uint32_t* const from = slot + SlotLayout::kBundle;
-    std::uint32_t* const words = crate_words(crate);
+    std::uint32_t* const words = outgoing_.crate_words(crate);
     const std::uint32_t type = from[Bundle::kType], count = from[Bundle::kCount];
     copy(words, from, Bundle::kPayload, Set::payload_words(type), count);
     lanes_.leader([&] {
@@ -294,16 +294,6 @@ class Port {
     return handed_ - lanes_.of_leader([&] { return run_.taken.load_relaxed(); });
   }
 
-  ESKER_HD std::uint32_t* crate_words(std::uint32_t crate) const {
-    return run_.crate_words + std::size_t{crate} * Bundle::kWords;
-  }
-  ESKER_HD bool has_crate() {
-    if (spare_crate_ == kNone) spare_crate_ = lanes_.of_leader([&] { return run_.crates.try_take(); });
-    return spare_crate_ != kNone;
-  }
-  ESKER_HD void give_back(std::uint32_t crate) {
-    lanes_.leader([&] { run_.crates.give_back(crate); });
-  }
   ESKER_HD std::uint32_t* slot_of(std::uint32_t* ring, std::uint32_t number) const {
     return ring + (number % PortMemory::kSlots) * port_.slot_words;
   }
@@ -322,7 +312,7 @@ class Port {
   Lanes lanes_;
   RunState& run_;
   PortMemory& port_;
-  std::uint32_t spare_crate_ = kNone;
+  Outgoing<S> outgoing_;
   std::uint32_t parent_ = kNone;  // the number of the crate by which this PE got into the tree
   std::uint32_t n_sent_ = 0, n_arrived_ = 0, n_returned_ = 0;  // parcels, by ring
   std::uint32_t handed_ = 0;                                   // to domains
