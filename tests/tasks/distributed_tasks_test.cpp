@@ -247,7 +247,7 @@ TEST(DistributedForkJoin, NamesAPeThatIsNotThere) {
   });
 }
 
-/// Each call waits on another PE for the next: as many bundles as it is deep.
+/// Each call waits on another PE for the next: as many crates as it is deep.
 TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
   if (kIsSimulated) GTEST_SKIP() << "thousands of parcels, each through fibers";
   run_pes(2, [](Runtime& rt) {
