@@ -31,7 +31,7 @@ SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 
 PUBLIC_FOLDER = "include/esker/"
 PUBLIC_LIST = "cmake/public_headers.txt"
-MOST_PUBLIC_HEADERS = 15  # beside one of each module that stands on device/ alone
+MOST_PUBLIC_HEADERS = 16  # beside one of each module that stands on device/ alone
 MODULES = ("tasks", "pipeline", "transfer")
 FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 

@@ -30,6 +30,7 @@ struct Options {
   StopToken stop;
   bool watch = false;       // keep spans of domains, and counts of channels and levels: Report::watched
   bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
+  void* local = nullptr;    // in the device's memory: what tasks find by task.local<T>(), on each PE its own
 };
 
 /// Of one run; sums over domains.
@@ -45,6 +46,8 @@ struct Report {
   std::uint64_t suspended = 0;         // stacks that were left until given tasks were back
   std::uint64_t spilled = 0;           // levels that went from scratchpad to memory
   std::uint64_t waits = 0;             // times that a domain had nothing
+  std::uint64_t sent = 0;              // parcels of tasks that went to another PE ...
+  std::uint64_t received = 0;          // ... and that came from one
   std::chrono::nanoseconds idle{};     // time without work, and
   std::chrono::nanoseconds present{};  // time from a domain's start to its end: sums over domains
   std::chrono::nanoseconds

@@ -133,6 +133,12 @@ class Mailboxes {
     return state(domain).compare_exchange_acq_rel(asking, kPromised);  // [request]
   }
   ESKER_HD void put(std::uint32_t domain) { state(domain).store_release(kFull); }  // [bundle]
+  ESKER_HD bool has_asked(std::uint32_t domain) const { return state(domain).load_relaxed() != kBusy; }
+  /// A domain asks no more, unless something is promised: that comes, and waits for it.
+  ESKER_HD void withdraw(std::uint32_t domain) {
+    std::uint32_t asking = kAsking;
+    (void)state(domain).compare_exchange_acq_rel(asking, kBusy);
+  }
   ESKER_HD bool try_get(std::uint32_t domain) {
     if (state(domain).load_relaxed() != kFull) return false;
     (void)state(domain).load_acquire();  // [bundle]
@@ -148,6 +154,11 @@ class Mailboxes {
   std::uint32_t* states_ = nullptr;  // kBusy, one a domain
   std::uint32_t domains_ = 0;
 };
+
+/// Where results go, if the tasks came from another PE: into their crate, which a port then takes.
+inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
+
+struct PortMemory;
 
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
 
@@ -205,14 +216,34 @@ class DomainTimes {
   std::uint64_t began_, entered_, in_tasks_;  // ticks
 };
 
+/// How a run ended, and what whoever ended it says.
+struct RunEnd {
+  Outcome outcome;
+  std::int32_t error_code;
+  std::uint32_t error_type;
+  std::uint64_t error_values[2];
+};
+
 /// One run, in memory that all domains reach.
 struct RunState {
   Pools pages, joins;
   Mailboxes mailboxes;
 
+  // Of a run over PEs (tasks/port.hpp): crates, each out of the pool in one list at most.
+  Pool crates;
+  Pool placed, given, finished;  // for the port: tasks for PEs that they name, for PEs that ask, and done
+  Pool arrived;                  // for domains that have nothing: tasks of other PEs ...
+  Pool ready;                    // ... and join records whose stacks are to go on
+  DeviceAtomic<std::uint32_t> taken, idle;       // out of these two; domains that have nothing
+  DeviceAtomic<std::uint32_t> wanted, promised;  // crates for PEs that ask, both counted up
+  PortMemory* port;
+  std::uint32_t* crate_words;
+  std::uint32_t pe, n_pes;
+
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;  // a domain's after the other
   std::uint32_t* join_words;
+  void* local;                              // Options::local
   std::uint64_t seed;                       // of tests' decisions at random
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
 
@@ -223,11 +254,24 @@ struct RunState {
   std::uint32_t error_type;
   std::uint64_t error_values[2];
 
-  /// Where tasks do not join: bundles that are not finished.
+  /// Where tasks do not join: bundles that are not finished, and crates that other PEs have.
   alignas(kLineBytes) DeviceAtomic<std::uint32_t> unfinished;
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
 
+  /// Racy: other PEs want tasks.
+  ESKER_HD bool pe_asked() const { return wanted.load_relaxed() != promised.load_relaxed(); }
+  /// True: a crate must be put into `given`.
+  ESKER_HD bool try_promise_to_pe() {
+    std::uint32_t before = promised.load_relaxed();
+    return before != wanted.load_relaxed() && promised.compare_exchange_relaxed(before, before + 1);
+  }
+  RunEnd how() const {
+    return {static_cast<Outcome>(outcome.load_relaxed()),
+            error_code,
+            error_type,
+            {error_values[0], error_values[1]}};
+  }
   ESKER_HD bool has_ended() const {
     return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning);
   }

@@ -3,7 +3,7 @@
 // row: it places one queen and leaves the rest to a second task. There is no cut-off: every placement is a
 // task.
 //
-// Verified against the published counts (OEIS A000170).
+// Under mpirun all PEs count together. Verified against the published counts (OEIS A000170).
 #include <esker/tasks.hpp>
 
 #include "../harness/application.hpp"
@@ -25,19 +25,21 @@ int run(int argc, char** argv) {
                           "Counts the ways to place n queens on a board, a task a placement.");
   o.add_to(line);
   line.add("n", &n, "queens, and rows of the board; 0: as --size says");
-  const esker::Device device = o.parse(line, argc, argv);
+  const auto place = o.open(line, argc, argv);
   if (n > kMostQueens) harness::usage("--n is at most " + std::to_string(kMostQueens));
   if (n == 0) n = o.size == "small" ? 10 : o.size == "medium" ? 13 : 16;
-  esker::tasks::ForkJoin<queens::Board> tasks(device, o.task_options());
+  task_apps::Tasks<queens::Board> tasks(place, o.task_options());
   const auto measured = task_apps::measure(
       o,
       [&] {
         tasks.run(queens::Board::empty(static_cast<std::uint32_t>(n)));
-        return tasks.report().sum == kSolutions[n];
+        return tasks.total().sum == kSolutions[n];
       },
-      [&]() -> const auto& { return tasks.report(); });
-  return task_apps::finish(o, device, "queens", measured, static_cast<double>(measured.report.tasks),
-                           "placements", {{"n", n}, {"solutions", measured.report.sum}});
+      [&]() -> const auto& { return tasks.total(); });
+  nlohmann::json more = {{"n", n}, {"solutions", measured.report.sum}};
+  more.update(task_apps::balance(place, "placements", tasks.report().tasks));
+  return task_apps::finish(o, place.device, "queens", measured, static_cast<double>(measured.report.tasks),
+                           "placements", more);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
+#include <span>
+#include <utility>
 
 #include <esker/build_info.hpp>
 #include <esker/config.hpp>
@@ -24,10 +27,23 @@ void Options::add_to(esker::CommandLine& line) {
            "count batches by channel and segment of stacks, which takes time; --trace does too");
 }
 
-esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
-  const esker::Config config = line.parse(argc, argv);
+esker::Config Options::parse_config(esker::CommandLine& line, int argc, char** argv) {
+  esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  return config;
+}
+
+Options::Place Options::open(esker::CommandLine& line, int argc, char** argv) {
+  if (esker::launched_processes() == 1) return {nullptr, parse(line, argc, argv)};
+  auto runtime = std::make_unique<esker::Runtime>(parse_config(line, argc, argv));
+  is_silent = runtime->pe() != 0;
+  const esker::Device device = runtime->device();
+  return {std::move(runtime), device};
+}
+
+esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
+  const esker::Config config = parse_config(line, argc, argv);
   if (!config.trace.empty()) trace = std::make_shared<harness::OutputFile>(config.trace);
   switch (config.device) {
     case esker::DeviceKind::kCpu:
@@ -62,6 +78,7 @@ nlohmann::json facts_of(const esker::tasks::Report& report) {
                           {"suspended", report.suspended},
                           {"spilled_levels", report.spilled},
                           {"waits", report.waits},
+                          {"sent_to_pes", report.sent},
                           {"idle_seconds", std::chrono::duration<double>(report.idle).count()},
                           {"domain_seconds", std::chrono::duration<double>(report.present).count()},
                           {"peak_memory_bytes", report.peak_memory_bytes}};
@@ -92,6 +109,18 @@ Measured measure(const Options& options, const std::function<bool()>& run,
   return measured;
 }
 
+nlohmann::json balance(const Options::Place& place, const std::string& unit, std::uint64_t mine) {
+  if (place.runtime == nullptr) return nlohmann::json::object();
+  std::vector<std::uint64_t> all(place.runtime->n_pes(), 0);
+  all[place.runtime->pe()] = mine;
+  place.runtime->all_reduce(std::span(all), esker::Reduction::kSum);
+  const double sum = static_cast<double>(std::accumulate(all.begin(), all.end(), std::uint64_t{0}));
+  const double busiest = static_cast<double>(*std::max_element(all.begin(), all.end()));
+  return {{"pes", all.size()},
+          {unit + "_by_pe", all},
+          {"busiest_over_mean", sum == 0 ? 1 : busiest * static_cast<double>(all.size()) / sum}};
+}
+
 int finish(const Options& options, const esker::Device& device, const std::string& app,
            const Measured& measured, double work, const std::string& work_unit, nlohmann::json more) {
   std::vector<double> sorted = measured.seconds;
@@ -99,12 +128,19 @@ int finish(const Options& options, const esker::Device& device, const std::strin
   const double seconds = sorted[sorted.size() / 2];
   const bool right = !options.verify || measured.verified;
   const esker::tasks::Report& report = measured.report;
+  if (options.is_silent) return right ? 0 : 1;
   std::FILE* const screen = options.json == "-" ? stderr : stdout;
   std::fprintf(screen, "%s on %s: %.6f s, %.4g M %s/s%s\n", app.c_str(), device.name().c_str(), seconds,
                work / seconds / 1e6, work_unit.c_str(),
                !options.verify ? ""
                : right         ? ", verified"
                                : ", WRONG");
+  if (more.contains("pes")) {
+    std::fprintf(screen,
+                 "%s over %u PEs: the busiest has done %.2f times the mean, %llu parcels of tasks sent\n",
+                 app.c_str(), more["pes"].get<unsigned>(), more["busiest_over_mean"].get<double>(),
+                 static_cast<unsigned long long>(report.sent));
+  }
   if (!options.json.empty()) {
     nlohmann::json object = {{"app", app},
                              {"backend", esker::to_string(device.backend())},

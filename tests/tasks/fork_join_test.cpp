@@ -95,6 +95,22 @@ TEST(ForkJoin, RunsTypesThatSpawnEachOther) {
   for (const int n : {0, 2, 4, 10, 20, 26}) ASSERT_EQ(run.run(Even{n}), even(n)) << n;
 }
 
+// Children of a call before the one that then() follows: it waits for them, and gets no result of theirs.
+struct Spread {
+  static constexpr int kMaxSpawns = 4;
+  int n;
+  ESKER_HD void operator()(auto& task) const {
+    if (n <= 0) return task.give(1);
+    task.spawn(Spread{n - 2});
+    task.spawn(Spread{n - 2});
+    task.spawn(Spread{n - 1}, Spread{0}).then([](auto& then, long a, long b) { then.give(a + 10 * b); });
+  }
+};
+TEST(ForkJoin, ThenGetsTheResultsOfItsOwnChildren) {
+  EXPECT_EQ(tasks::run(device(), Spread{1}), 11);
+  EXPECT_EQ(tasks::run(device(), Spread{8}), 81);
+}
+
 // spawn, sync, spawn, sync: a chain of continuations, each of which spawns what the one before it gave.
 struct Chain {
   static constexpr int kMaxSpawns = 1;
