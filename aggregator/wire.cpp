@@ -73,7 +73,8 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
     return fmt::format("it is for PE {}, not for PE {}", header.destination, expected.receiver);
   }
   if (header.reserved[0] != 0 || header.reserved[1] != 0) return "reserved fields are not zero";
-  if (header.text_bytes != 0 && header.kind != Kind::kFailure && header.kind != Kind::kStatusReply) {
+  if (header.text_bytes != 0 && header.kind != Kind::kFailure && header.kind != Kind::kStatusReply &&
+      header.kind != Kind::kLetter) {
     return fmt::format("{} bytes of text in a frame of kind {}", header.text_bytes,
                        static_cast<unsigned>(header.kind));
   }
@@ -88,6 +89,7 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
     case Kind::kDirectQuietReply:
     case Kind::kStatusRequest:
     case Kind::kStatusReply:
+    case Kind::kLetter:
     case Kind::kFailure:
       if (header.runs != 0 || header.messages != 0 ||
           frame.size() - sizeof(FrameHeader) != header.text_bytes) {

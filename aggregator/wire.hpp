@@ -26,6 +26,7 @@ enum class Kind : std::uint16_t {
   kDirectQuietReply,    // value: messages through the inbox that have been applied
   kStatusRequest,       // the sender has seen nothing move for long, and asks what the receiver does
   kStatusReply,         // value and text: runtime/hang_inquiry.hpp
+  kLetter,              // value: of a run; text: what PEs' programs tell each other (net/mail.hpp)
 };
 
 /// At the start of every frame. Little-endian, like every host that we build for.
@@ -39,7 +40,7 @@ struct FrameHeader {
   std::uint32_t bytes;        // of the frame, this header included
   std::uint32_t messages;
   std::uint32_t runs;
-  std::uint32_t text_bytes;  // kFailure, kStatusReply: bytes of text after the header
+  std::uint32_t text_bytes;  // kFailure, kStatusReply, kLetter: bytes of text after the header
   std::uint64_t value;
   std::uint64_t reserved[2];  // zero
 };

@@ -16,9 +16,9 @@ ESKER_PASS_BEGIN
 /// State. A bin has one open block, for one command, or none. A lane takes a column with one subtraction from
 /// the bin's word; lanes need no leader, so it costs the same in any branch. The lane that adds the last
 /// column to `done` has completed the block: it flushes it, or passes that on, and calls release(). A lane
-/// that finds no column left opens a block, if one is free; a lane with another command takes all columns
-/// that are left, so that a block is opened for its own. Where there are more blocks than bins, one is free
-/// or being sent. Zeroed memory is the initial state: every bin closed, all blocks free.
+/// that finds no column left opens a block, if one is free, and takes its first; a lane with another command
+/// takes all columns that are left, so that a block is opened for its own. Where there are more blocks than
+/// bins, one is free or being sent. Zeroed memory is the initial state: every bin closed, all blocks free.
 ///
 /// Contract. A `Pool` is the blocks' memory: words(block), of block_words() words each. A lane appends by
 /// try_append(), and, where that is not over, by append_slowly(), which waits. A block stays with its bin
@@ -32,7 +32,8 @@ ESKER_PASS_BEGIN
 /// - [done] the words of all columns happen before the flush's reads.
 /// - [sent] the flush's reads happen before the next opening of the block.
 ///
-/// Progress. No call waits.
+/// Progress. No call waits. Whoever opens a block has a column of it, so each opening brings a message on its
+/// way: lanes with different commands close each other's blocks, but not before those hold something.
 ///
 /// AtomicWord is a parameter so that a test can weaken one operation and show that it was needed.
 template <std::uint32_t Bins, std::uint32_t Blocks, template <class> class AtomicWord = GroupAtomic>
@@ -86,18 +87,19 @@ class GroupBlocks {
     return {true, write(pool, took, std::uint32_t{1}, words, true), 0};
   }
 
-  /// Towards an open block for this command: opens one, of at most most_columns(bin, width) columns, or
-  /// closes the one of another command. Returns the block that this completes.
-  template <class Pool, class MostColumns>
-  ESKER_HD std::uint32_t make_way(const Pool& pool, std::uint32_t bin, std::uint32_t command,
-                                  std::uint32_t width, const MostColumns& most_columns) {
+  /// Where a try finds no open block for this command: opens one, of at most most_columns(bin, width)
+  /// columns, with the message in it; or closes the one of another command.
+  template <class Pool, class Width, class MostColumns>
+  ESKER_HD Attempt make_way(const Pool& pool, std::uint32_t bin, std::uint32_t command, Width width,
+                            const std::uint64_t* words, const MostColumns& most_columns) {
     const std::uint32_t seen = bins_[bin].load_acquire();  // [open]
     if (left_of(seen) <= kFull) {
-      try_open(pool, bin, seen, command, width, most_columns);
+      const std::uint32_t took = try_open(pool, bin, seen, command, width, most_columns);
+      if (took != 0) return {false, write(pool, took, width, words, false), 0};
     } else if (command_of(block_of(seen)) != command) {
-      return close(bin, seen);
+      return {true, close(bin, seen), 0};
     }
-    return kNone;
+    return {true, kNone, 0};
   }
 
   /// After a try that is not over, for all `active` lanes of the wave together: flush(block) for each block
@@ -122,8 +124,8 @@ class GroupBlocks {
         polls = wait(polls);
       }
       if (!attempt.left) continue;
-      attempt.complete = make_way(pool, bin, command, width, most_columns);
-      if (attempt.complete == kNone) attempt = try_append(pool, bin, command, width, words);
+      attempt = make_way(pool, bin, command, width, words, most_columns);
+      if (attempt.left && attempt.complete == kNone) attempt = try_append(pool, bin, command, width, words);
     }
   }
 
@@ -268,14 +270,16 @@ class GroupBlocks {
     return finish(block, block.columns, block.first, block_of(open));
   }
 
-  /// Opens a block if one is free.
+  /// Opens a block if one is free, and takes a column of it: else lanes with different commands could close
+  /// each other's blocks for ever before anyone writes. Returns what `took` is in a try, or 0.
   template <class Pool, class MostColumns>
-  ESKER_HD void try_open(const Pool& pool, std::uint32_t bin, std::uint32_t seen, std::uint32_t command,
-                         std::uint32_t width, const MostColumns& most_columns) {
+  ESKER_HD std::uint32_t try_open(const Pool& pool, std::uint32_t bin, std::uint32_t seen,
+                                  std::uint32_t command, std::uint32_t width,
+                                  const MostColumns& most_columns) {
     std::uint32_t used = used_.load_relaxed();
     const std::uint32_t opening = seen & ~0xffffu;
-    if (free_of(used) == 0 || (left_of(seen) <= kOpening && seen != 0)) return;
-    if (!bins_[bin].compare_exchange_relaxed(seen, opening | kOpening)) return;
+    if (free_of(used) == 0 || (left_of(seen) <= kOpening && seen != 0)) return 0;
+    if (!bins_[bin].compare_exchange_relaxed(seen, opening | kOpening)) return 0;
     std::uint32_t index = kNone;
     while (free_of(used) != 0) {
       const std::uint32_t lowest = lowest_bit(free_of(used));
@@ -286,7 +290,7 @@ class GroupBlocks {
     }
     if (index == kNone) {
       bins_[bin].store_relaxed(opening | kFull);
-      return;
+      return 0;
     }
     const std::uint32_t fit = pool.block_words() / width, most = most_columns(bin, width);
     Block& block = blocks_[index];
@@ -297,8 +301,9 @@ class GroupBlocks {
     block.first = 0;
     block.done.store_relaxed(0);
     block.voids.store_relaxed(0);
-    release_store(bins_[bin],
-                  ((opening >> 22) + 1) << 22 | index << 16 | (kFull + block.columns));  // [open]
+    const std::uint32_t took = ((opening >> 22) + 1) << 22 | index << 16 | (kFull + block.columns);
+    release_store(bins_[bin], took - 1);  // [open]
+    return took;
   }
 
   /// Writes the message, or that there is none, into the column that `took` stands for. Returns the block

@@ -51,6 +51,12 @@ class Lane {
   /// Gives way once, while the lane waits for something outside its group. The caller escalates.
   ESKER_HD static void yield() { detail::give_way(); }
 
+  /// A clock that all lanes of a device share, and the host's threads on the CPU: nanoseconds since some
+  /// time. It may move in steps of a microsecond.
+  ESKER_HD static std::uint64_t clock_ns() { return detail::clock_ns(); }
+  /// The fastest and finest clock: ticks of the processor that runs the lane, at whatever rate.
+  ESKER_HD static std::uint64_t clock_ticks() { return detail::clock_ticks(); }
+
  private:
   std::uint64_t global_id_;
   std::uint64_t group_id_;

@@ -27,6 +27,7 @@ class Control {
 
   void on(wire::Kind kind, Listener listener) { listeners_[index(kind)] = std::move(listener); }
 
+  std::size_t most_text_bytes() const { return frame_bytes_ - sizeof(wire::FrameHeader); }
   /// What does not fit in a frame of `text` is cut off.
   void send(wire::Kind kind, std::uint32_t pe, std::uint64_t value, std::string_view text = {});
   /// To every other PE: `value(pe)`.
@@ -49,7 +50,7 @@ class Control {
   const std::uint32_t pe_;
   const std::uint32_t n_pes_;
   const std::uint32_t frame_bytes_;
-  std::array<Listener, static_cast<std::size_t>(wire::Kind::kStatusReply) + 1> listeners_;
+  std::array<Listener, static_cast<std::size_t>(wire::Kind::kLetter) + 1> listeners_;
 };
 
 }  // namespace esker

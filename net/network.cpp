@@ -33,6 +33,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
           transport,
           handlers},
       control_{shipping_, transport.pe(), transport.n_pes(), settings.buffer_bytes},
+      mail_{control_, bell_, user_bell},
       handlers_{settings.apply_helpers,
                 applier_settings(settings, transport),
                 handlers,
@@ -116,7 +117,7 @@ void Network::flush_handlers() {
 
 bool Network::has_news() const {
   return handlers_.was_flush_requested() || shipping_.was_submitted() || completion_.was_posted() ||
-         (failure_.is_set() && !told_failure_);
+         mail_.was_posted() || (failure_.is_set() && !told_failure_);
 }
 
 void Network::fail(const Error& error) {
@@ -154,6 +155,7 @@ bool Network::progress() {
   bool moved = false;
   try {
     moved |= shipping_.take_submitted();
+    if (!failure_.is_set()) moved |= mail_.step();
     moved |= shipping_.ship();
     moved |= shipping_.collect();
     moved |= receive();

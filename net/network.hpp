@@ -19,6 +19,7 @@
 #include <esker/net/failure.hpp>
 #include <esker/net/host_handlers.hpp>
 #include <esker/net/lane_stage.hpp>
+#include <esker/net/mail.hpp>
 #include <esker/net/shipping.hpp>
 #include <esker/net/transport.hpp>
 #include <esker/net/transport_stage.hpp>
@@ -81,6 +82,8 @@ class Network final : public BufferSink {
   void flush_handlers();
   Doorbell& bell() { return bell_; }
   bool has_news() const;
+  /// Letters of the users' threads.
+  Mail& mail() { return mail_; }
 
   // Owner.
   /// First on the thread that owns it from now on, where that is the runtime's own.
@@ -123,6 +126,7 @@ class Network final : public BufferSink {
   Doorbell bell_;
   Shipping shipping_;
   Control control_;
+  Mail mail_;
   HostHandlers handlers_;
   Dispatch dispatch_;
   TransportStage transport_stage_;

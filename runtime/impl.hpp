@@ -55,6 +55,9 @@ class Runtime::Impl {
   Collectives& collectives() { return collectives_; }
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
+  Mail& mail() { return network_->mail(); }
+  CurrentCall& call() { return call_; }
+  WaitLoop& waits() { return waits_; }
   std::uint16_t add_handler(HandlerTable::Entry entry) {
     return handlers_.add(std::move(entry), job_, collectives_, *executor_, context_);
   }

@@ -1,6 +1,8 @@
 // Launchers by their variables.
 #include <esker/runtime/launcher.hpp>
 
+#include <esker/config.hpp>
+
 #include <cstdlib>
 
 namespace esker {
@@ -21,6 +23,11 @@ std::optional<LaunchedProcesses> find_launched_processes() {
     if (processes > 1 && !found) found = {variable, processes};
   }
   return found;
+}
+
+std::uint64_t launched_processes() noexcept {
+  const auto launched = find_launched_processes();
+  return launched ? launched->processes : 1;
 }
 
 }  // namespace esker

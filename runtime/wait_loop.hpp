@@ -68,6 +68,26 @@ class WaitLoop {
     }
   }
 
+  enum class Round { kIdle, kMoved, kDone };
+  /// Calls `round()` again and again until it is done. Between idle ones it naps for so long at most, or
+  /// until a letter comes.
+  template <class Function>
+  void attend(const char* what, std::chrono::microseconds nap, Function round) {
+    const TraceSpan span(tracer_, TraceWhat::kWait, what);
+    Backoff backoff{nap, network_.yields()};
+    while (true) {
+      failure_.raise_if_set();
+      const Round now = round();
+      if (now == Round::kDone) return;
+      if (help() || now == Round::kMoved) {
+        backoff.reset();
+        continue;
+      }
+      if (network_.has_news()) network_.bell().ring();
+      backoff.wait(bell_, [&] { return network_.mail().has_arrived() || failure_.is_set(); });
+    }
+  }
+
   /// One step on the calling thread. True if something moved.
   bool help() {
     bool moved = aggregators_.help();

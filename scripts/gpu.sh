@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(build tests sanitizer queue windows peers apps)
+all_parts=(build tests sanitizer queue windows peers tasks apps)
 usage() {
   echo "usage: scripts/gpu.sh [--out DIR] [--packages DIR] [--only PART]..."
   echo "  --out DIR       results; default \$OUT, else build/gpu-results"
@@ -248,6 +248,45 @@ json.dump({"op": op, "gpus": gpus, "esker_rate_per_s": ours, "nvshmem_rate_per_s
 PYTHON
       summary+=("$(printf '%-8s %7s  %s' ratio '' "gups $op: esker / nvshmem $(python3 -c "print(f'{$ours / $peers:.2f}')")")")
     fi
+  done
+}
+
+# remark TEXT: a line of the summary, below its step.
+remark() { summary+=("$(printf '%-8s %7s  %s' '' '' "$*")"); }
+# said NAME KEY...: a value of NAME.json.
+said() {
+  python3 - "$out/$1.json" "${@:2}" <<'PYTHON' 2>/dev/null
+import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2:]: value = value[key]
+print(f"{value:.6g}" if isinstance(value, float) else value)
+PYTHON
+}
+
+# task NAME SECONDS PROGRAM ARGUMENT...: one of the programs of tasks, verified by itself.
+task() {
+  local name="$1" seconds="$2" program="$3"
+  shift 3
+  measure "$name" "$seconds" "$bin/$program" --device cuda "$@" || return 0
+  remark "$name: $(said "$name" seconds) s, $(said "$name" rate_per_s) a second," \
+    "$(said "$name" tasks peak_memory_bytes) bytes in use at most"
+}
+# Programs, then the figures: some 60 s if all is well, 120 at most.
+run_tasks() {
+  local figure seconds line end=$((SECONDS + 120))
+  task tasks-fib 15 esker-fib --n 40 --memory-bytes 64MiB --repeats 7
+  task tasks-fib-leaves 10 esker-fib --n 40 --form leaves --memory-bytes 64MiB --repeats 7
+  task tasks-queens 15 esker-queens --n 16 --memory-bytes 64MiB --repeats 5
+  task tasks-uts-T1L 15 esker-uts --tree T1L --memory-bytes 256MiB --repeats 3
+  task tasks-uts-T3L 20 esker-uts --tree T3L --memory-bytes 256MiB --repeats 3
+  for figure in fib queens sort mandelbrot 4-13 4-15 4-16 memory overhead stop; do
+    seconds=15
+    if [[ $figure == 4-13 || $figure == sort ]]; then seconds=30; fi
+    if ((seconds > end - SECONDS)); then seconds=$((end - SECONDS)); fi
+    measure "tasks-figure-$figure" "$seconds" "$bin/esker-bench-tasks" --device cuda --figure "$figure" \
+      --repeats 5 --seconds 0.5 || true
+    while read -r line; do remark "$line"; done < <(
+      grep -E ' times (as fast|the tasks)|speed-up|µs \(| idle |KiB: ' "$out/tasks-figure-$figure.log" 2>/dev/null || true)
   done
 }
 

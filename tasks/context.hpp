@@ -129,6 +129,25 @@ class Context {
     if (speaks()) Scheduler::sums(place_.hot)[Lanes::sum_of(frame_)] += value;
   }
 
+  /// Runs the child on that PE, whoever has nothing to do; else as spawn(). Of types that the task names in
+  /// SpawnsAt.
+  template <class Child>
+  ESKER_HD Spawned<Scheduler, Task, Placed<Child>> spawn_at(std::uint32_t pe, const Child& child) {
+    static_assert(Scheduler::kRemote, "spawn_at(): tasks run on other PEs in a DistributedForkJoin alone");
+    static_assert(kIsOneOfTypes<Placed<Child>, decltype(placed_of<Task>())>,
+                  "spawn_at() of a type that the task does not name in `using SpawnsAt = Types<...>`");
+    if (pe >= n_pes()) report(Outcome::kMisuse, 3, pe, n_pes());
+    return Spawned<Scheduler, Task, Placed<Child>>(*this, Placed<Child>{pe, child});
+  }
+  /// This PE, and how many there are: 0 and 1 where the run is not over PEs.
+  ESKER_HD std::uint32_t pe() const { return place_.run->pe; }
+  ESKER_HD std::uint32_t n_pes() const { return place_.run->n_pes; }
+  /// What Options::local points to.
+  template <class T>
+  ESKER_HD T& local() const {
+    return *static_cast<T*>(place_.run->local);
+  }
+
   // --- For tasks that a whole wave runs (kWholeWave). All its lanes call the function, and whatever is
   // above, converged and with the same values: that is done once.
 
@@ -168,7 +187,8 @@ class Context {
       report(Outcome::kMisuse, 1, spawned_, Checked<Task>::kMaxSpawns);
       return;
     }
-    const std::uint32_t first = kIsRead ? 0 : Checked<Task>::kMaxSpawns - spawned_;
+    if constexpr (!kIsRead) unread_ += sizeof...(Children);
+    const std::uint32_t first = kIsRead ? 0 : Checked<Task>::kMaxSpawns - unread_;
     if constexpr (kIsWhole) {
       std::uint32_t child = first;
       if (speaks()) (store_one(children, count_of<Children>()++, child++), ...);
@@ -220,8 +240,7 @@ class Context {
   }
 
   template <class Child>
-  static constexpr bool kIsSpawned =
-      []<class... Ts>(Types<Ts...>) { return kIsOneOf<Child, Ts...>; }(SpawnsOf<Task>{});
+  static constexpr bool kIsSpawned = kIsOneOfTypes<Child, SpawnsOf<Task>>;
 
   /// Word w of this task's frame.
   ESKER_HD std::uint32_t* frame(std::uint32_t w) const {
@@ -296,7 +315,7 @@ class Context {
   const Place<Scheduler> place_;
   const std::uint32_t frame_;  // also the task's number in its batch
   const Ref ref_;
-  std::uint32_t spawned_ = 0, answers_ = 0;
+  std::uint32_t spawned_ = 0, unread_ = 0, answers_ = 0;
   bool waits_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/level_stack.hpp>
+#include <esker/tasks/outgoing.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
 
@@ -36,21 +37,34 @@ class Domain {
 
  public:
   /// `number` among the domains of the run, `hot` are kHotWords.
-  ESKER_HD Domain(const Lanes& lanes, RunState& run, std::uint32_t* hot, std::uint32_t number)
+  ESKER_HD Domain(const Lanes& lanes, RunState& run, const Watch& watch, std::uint32_t* hot,
+                  std::uint32_t number)
       : lanes_{lanes},
         run_{run},
+        watch_{watch},
         hot_{hot},
         levels_{lanes, run, hot, number},
+        outgoing_{lanes, run, number},
         number_{number},
         random_{run.seed * 1024 + number} {}
 
   ESKER_HD void run() {
     lanes_.for_each(kSums, [&](std::uint32_t i) { S::sums(hot_)[i] = 0; });
-    while (wait_for_bundle()) {
+    times().start(lanes_);
+    for (std::uint32_t got = wait_for_bundle(); got != kNone; got = wait_for_bundle()) {
       if constexpr (S::kRandom) wait_for_company();
-      open();
+      if (!S::kRemote || got == kOwn) {
+        open(outgoing_.bundle_words(number_));
+      } else if ((got & kGoesOn) != 0) {
+        (void)take_over(got & ~kGoesOn);
+      } else {
+        open(outgoing_.crate_words(got));
+        if constexpr (!S::kJoins) outgoing_.give_back_crate(got);
+      }
+      times().open(lanes_, counts_.tasks);
       while (work() == End::kDone && take_over(finish())) {
       }
+      if (watch_.is_on()) times().close(lanes_, watch_, counts_.tasks, number_);
     }
     add_counts();
   }
@@ -60,14 +74,28 @@ class Domain {
 
   // --- Idle.
 
-  /// False: the run has ended.
-  ESKER_HD bool wait_for_bundle() {
+  /// kNone: the run has ended. kOwn: this domain's bundle is full. Of a run over PEs also a crate, or with
+  /// kGoesOn a join record.
+  ESKER_HD std::uint32_t wait_for_bundle() {
     levels_.release();
+    const std::uint64_t began = Lane::clock_ns();
     bool has_asked = false;
+    if constexpr (S::kRemote) {
+      has_asked = lanes_.of_leader([&] { return run_.mailboxes.has_asked(number_) ? 1u : 0u; }) != 0;
+      lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(1); });
+    }
     typename Lanes::Pause pause;
     while (true) {
-      if (lanes_.of_leader([&] { return run_.mailboxes.try_get(number_) ? 1u : 0u; }) != 0) return true;
-      if (has_ended()) return false;
+      std::uint32_t got = kNone;
+      if (lanes_.of_leader([&] { return run_.mailboxes.try_get(number_) ? 1u : 0u; }) != 0) got = kOwn;
+      if constexpr (S::kRemote) {
+        if (got == kNone) got = lanes_.of_leader([&] { return try_take_remote(); });
+        if (got != kNone) lanes_.leader([&] { (void)run_.idle.fetch_add_relaxed(~0u); });
+      }
+      if (got != kNone || has_ended()) {
+        times().add_idle(lanes_, began);
+        return got;
+      }
       if (!has_asked) {
         ++counts_.asked;
         lanes_.leader([&] { run_.mailboxes.ask(number_); });
@@ -76,13 +104,21 @@ class Domain {
       pause.once();
     }
   }
+  /// What the port has for domains that have nothing.
+  ESKER_HD std::uint32_t try_take_remote() {
+    std::uint32_t taken = run_.ready.try_take();
+    taken = taken != kNone ? taken | kGoesOn : run_.arrived.try_take();
+    if (taken == kNone) return kNone;
+    (void)run_.taken.fetch_add_relaxed(1);
+    run_.mailboxes.withdraw(number_);
+    return taken;
+  }
   ESKER_HD bool has_ended() {
     return lanes_.of_leader([&] { return run_.has_ended_or_should() ? 1u : 0u; }) != 0;
   }
 
-  /// Makes the tasks of this domain's bundle the lowest level.
-  ESKER_HD void open() {
-    const std::uint32_t* const words = bundle_words(number_);
+  /// Makes the tasks of a bundle the lowest level.
+  ESKER_HD void open(const std::uint32_t* words) {
     const std::uint32_t type = words[Bundle::kType], count = words[Bundle::kCount];
     return_join_ = words[Bundle::kJoin];
     return_entry_ = words[Bundle::kFirstEntry];
@@ -105,6 +141,7 @@ class Domain {
     lanes_.leader([&] { level[Layout::kCount + type] = count; });
     rounds_a_look_ = kFirstLook;
     rounds_ = 0;
+    if constexpr (S::kRemote) since_ = counts_.batches;
   }
 
   // --- Working.
@@ -113,7 +150,13 @@ class Domain {
     while (true) {
       if (S::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
       if (S::kRandom && random(4) == 0 && !levels_.put_one_away()) return End::kStopped;
+      if constexpr (S::kRemote && Set::kPlaces) {
+        // Before others run: they may run for long. None is ever given to a domain.
+        if (!outgoing_.send_placed(levels_.words(levels_.top()))) return End::kStopped;
+      }
       if (S::kRandom ? random(2) == 0 : ++rounds_ >= rounds_a_look_) {
+        // A simulated GPU runs lanes that have yielded, as the port does, when no other can run.
+        if (S::kRemote && esker::detail::kLanesUseHostCores) Lanes::Pause::let_others_run();
         if (has_ended()) return End::kStopped;
         look();
       }
@@ -141,6 +184,7 @@ class Domain {
     if constexpr (S::kRandom) most = 1 + random(most);
     const bool is_whole = Set::is_whole_wave(type);
     if (is_whole) most = 1;
+    const std::uint32_t segment = levels_.segment_of(levels_.top());
     const std::uint32_t waiting = levels_.words(levels_.top())[Layout::kCount + type];
     bool is_new = true;
     if constexpr (S::kJoins) {
@@ -150,10 +194,15 @@ class Domain {
       if (is_new && !levels_.find_space(0)) return false;
     }
     std::uint32_t n = 0;
-    Set::visit(type, [&](auto named) { n = run_batch_of<typename decltype(named)::type>(most, is_new); });
+    Set::visit(type, [&](auto named) {
+      using T = typename decltype(named)::type;
+      if constexpr (!kIsPlaced<T>) n = run_batch_of<T>(most, is_new);
+    });
     ++counts_.batches;
     counts_.tasks += n;
-    if (is_whole || n == kBatch) ++counts_.full_batches;
+    const bool is_full = is_whole || n == kBatch;
+    if (is_full) ++counts_.full_batches;
+    if (watch_.is_on()) lanes_.leader([&] { watch_.add_batch(type, segment, n, is_full); });
     return true;
   }
   /// Returns how many there were.
@@ -197,12 +246,14 @@ class Domain {
     }
     lanes_.sync();
     const Place<S> place{hot_, &run_, level, n};
+    if (watch_.times_tasks()) times().enter_tasks(lanes_);
     const std::uint64_t waiting = batch.run(lanes_, n, [&](std::uint32_t i, const Taken& taken) {
       Context<S, T> context(place, i, taken.ref);
       taken.task(context);
       return context.finish();
     });
     lanes_.sync();
+    if (watch_.times_tasks()) times().leave_tasks(lanes_);
     if (is_new) {
       store_waiting(level, waiting);
       if (waiting != 0 || LevelStack<S>::type_with_tasks(levels_.words(level)) != Set::kTypes) levels_.up();
@@ -222,6 +273,7 @@ class Domain {
     const auto go_on = [&](std::uint32_t i) {
       return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
     };
+    if (watch_.times_tasks()) times().enter_tasks(lanes_);
     std::uint64_t again = 0;
     if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
       again = go_on(0) ? 1 : 0;
@@ -230,6 +282,7 @@ class Domain {
       again = lanes_.for_bits(waiting, go_on);
     }
     lanes_.sync();
+    if (watch_.times_tasks()) times().leave_tasks(lanes_);
     store_waiting(levels_.top(), again);
     lanes_.sync();
     ++counts_.resumed;
@@ -252,12 +305,7 @@ class Domain {
     return most + Set::kMostSpawns * kBatch <= Layout::kOpenCapacity;
   }
 
-  ESKER_HD std::uint32_t* bundle_words(std::uint32_t domain) const {
-    return Lanes::in_memory(run_.bundle_words) + std::size_t{domain} * Bundle::kWords;
-  }
-  ESKER_HD std::uint32_t* join_words(std::uint32_t join) const {
-    return Lanes::in_memory(run_.join_words) + std::size_t{join} * Join::kWords;
-  }
+  ESKER_HD DomainTimes& times() const { return reinterpret_cast<DomainTimes&>(hot_[S::kTimesAt]); }
 
   // --- Giving.
 
@@ -271,82 +319,49 @@ class Domain {
         static_cast<std::uint32_t>(random_ >> 33) % run_.mailboxes.windows() * Mailboxes::kWindow;
     const std::uint32_t taker = lanes_.find(
         Mailboxes::kWindow, number_, [&](std::uint32_t i) { return run_.mailboxes.was_asking(first + i); });
-    if (taker != kNone) give(first + taker);
+    if (taker != kNone) {
+      give(first + taker);
+    } else if constexpr (S::kRemote) {
+      if (counts_.batches - since_ >= S::kBatchesAGift &&
+          lanes_.of_leader([&] { return run_.pe_asked() ? 1u : 0u; }) != 0)
+        give(kOtherPe);
+    }
   }
 
-  /// Gives tasks to a domain. The highest level keeps half of its own.
+  /// Gives tasks to a domain, or kOtherPe. The highest level keeps half of its own.
   ESKER_HD void give(std::uint32_t taker) {
     std::uint32_t* const level = levels_.find_lowest();
     if (level == nullptr) return;
     const std::uint32_t type = LevelStack<S>::type_with_tasks(level);
     const std::uint32_t count = level[Layout::kCount + type];
     std::uint32_t n = level == levels_.words(levels_.top()) ? count / 2 : count;
-    n = n < kBatch ? n : kBatch;
     // Memory first, then the promise: what is promised is there. Without memory nothing is given.
-    std::uint32_t join = level[Layout::kJoin], entries = 0;
-    const bool is_new = join == kNone;
-    if constexpr (S::kJoins) {
-      if (!is_new) {
-        entries = join_words(join)[Join::kEntries];
-      } else if (spare_join_ == kNone) {
-        spare_join_ = lanes_.of_leader([&] { return run_.joins.try_take(number_).number; });
-        if (spare_join_ == kNone) return;
-      }
-      if (Set::kResultWords > 0) n = n < Join::kMostEntries - entries ? n : Join::kMostEntries - entries;
-    }
+    n = outgoing_.memory_for(level, n < kBatch ? n : kBatch);
     if (n == 0) return;
+    if (S::kRemote && taker == kOtherPe) {
+      if (!outgoing_.has_crate()) return;
+      if (lanes_.of_leader([&] { return run_.try_promise_to_pe() ? 1u : 0u; }) == 0) return;
+      const std::uint32_t crate = outgoing_.take_crate();
+      outgoing_.move_out(level, type, n, outgoing_.crate_words(crate));
+      lanes_.leader([&] { run_.given.give_back(crate); });
+      since_ += (counts_.batches - since_) / 2;
+      return;
+    }
     if (lanes_.of_leader([&] { return run_.mailboxes.try_promise(taker) ? 1u : 0u; }) == 0) return;
-    if (S::kJoins && is_new) {
-      join = spare_join_;
-      spare_join_ = kNone;
-    }
-    const std::uint32_t frames = level[Layout::kFrames], capacity = Layout::capacity(frames);
-    std::uint32_t* column = level + Layout::tasks_at(type, frames);
-    std::uint32_t* const words = bundle_words(taker);
-    // Where tasks do not join the first are the oldest, and have the largest subtrees. Those that are left
-    // keep their order, so that the next gift is large, too.
-    const std::uint32_t left_over = count - n, first = S::kJoins ? left_over : 0;
-    if constexpr (S::kJoins) {
-      lanes_.for_each(n, [&](std::uint32_t i) {
-        if (Set::kResultWords > 0) join_words(join)[Join::kRefs + entries + i] = column[first + i];
-      });
-      column += capacity;
-    }
-    for (std::uint32_t w = 0; w < Set::payload_words(type); ++w, column += capacity) {
-      lanes_.for_each(n,
-                      [&](std::uint32_t i) { words[Bundle::kPayload + w * kBatch + i] = column[first + i]; });
-      if constexpr (!S::kJoins) lanes_.shift(column, n, left_over);
-    }
+    outgoing_.move_out(level, type, n, outgoing_.bundle_words(taker));
     lanes_.leader([&] {
-      words[Bundle::kType] = type;
-      words[Bundle::kCount] = n;
-      words[Bundle::kJoin] = join;
-      words[Bundle::kFirstEntry] = entries;
-      if constexpr (S::kJoins) {
-        std::uint32_t* const record = join_words(join);
-        record[Join::kEntries] = entries + n;
-        if (is_new) {
-          Join::left(record).store_relaxed(2);
-          level[Layout::kJoin] = join;
-        } else {
-          (void)Join::left(record).fetch_add_relaxed(1);
-        }
-      } else {
-        (void)run_.unfinished.fetch_add_relaxed(1);
-      }
-      level[Layout::kCount + type] = left_over;
+      if (watch_.is_on()) watch_.add_given(type, n);
       run_.mailboxes.put(taker);
     });
     ++counts_.given;
   }
-
   // --- Joining.
 
   /// The highest level has no tasks, and tasks of it were given away. True: they are all back, and their
   /// results are in their frames. False: the stack is left to others, or the run ends.
   ESKER_HD bool join() {
     const std::uint32_t join = levels_.words(levels_.top())[Layout::kJoin];
-    std::uint32_t* const record = join_words(join);
+    std::uint32_t* const record = outgoing_.join_words(join);
     const bool alone =
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
@@ -369,7 +384,7 @@ class Domain {
   /// Results of the tasks that were given away go to the frames of the highest level.
   ESKER_HD void collect(std::uint32_t join) {
     if constexpr (Set::kResultWords > 0) {
-      const std::uint32_t* const record = join_words(join);
+      const std::uint32_t* const record = outgoing_.join_words(join);
       lanes_.for_many(record[Join::kEntries], [&](std::uint32_t i) {
         const Ref ref{record[Join::kRefs + i]};
         for (std::uint32_t w = 0; w < Set::kResultWords; ++w) {
@@ -378,11 +393,7 @@ class Domain {
       });
     }
     lanes_.leader([&] { levels_.words(levels_.top())[Layout::kJoin] = kNone; });
-    if (spare_join_ == kNone) {
-      spare_join_ = join;
-    } else {
-      lanes_.leader([&] { run_.joins.give_back(join); });
-    }
+    outgoing_.give_back_join(join);
   }
 
   /// The stack is done: what its tasks give goes where they came from. Returns the join record whose stack is
@@ -390,7 +401,8 @@ class Domain {
   ESKER_HD std::uint32_t finish() {
     if constexpr (!S::kJoins) {
       lanes_.leader([&] {
-        if (run_.unfinished.fetch_add_acq_rel(~0u) == 1) (void)run_.end(Outcome::kDone);  // [join]
+        if (run_.unfinished.fetch_add_acq_rel(~0u) == 1 && (!S::kRemote || run_.pe == 0))  // [join]
+          (void)run_.end(Outcome::kDone);
       });
       return kNone;
     } else {
@@ -398,17 +410,23 @@ class Domain {
       const std::uint32_t frames = level[Layout::kFrames];
       const std::uint32_t* const results = level + Layout::result_column(0, frames);
       const bool is_first = return_join_ == kNone;
-      std::uint32_t* const record = join_words(is_first ? 0 : return_join_);
+      const bool is_remote = S::kRemote && return_join_ == kJoinsElsewhere;
+      std::uint32_t* const record = outgoing_.join_words(is_first || is_remote ? 0 : return_join_);
       if constexpr (Set::kResultWords > 0) {
-        std::uint32_t* const to =
-            is_first ? bundle_words(0) + Bundle::kResult : record + Join::kResults + return_entry_;
-        const std::uint32_t stride = is_first ? 1 : Join::kMostEntries;
+        std::uint32_t* const to = is_first    ? outgoing_.bundle_words(0) + Bundle::kResult
+                                  : is_remote ? outgoing_.crate_words(return_entry_) + Bundle::kResult
+                                              : record + Join::kResults + return_entry_;
+        const std::uint32_t stride = is_first ? 1 : is_remote ? kBatch : Join::kMostEntries;
         lanes_.for_each(frames, [&](std::uint32_t i) {
           for (std::uint32_t w = 0; w < Set::kResultWords; ++w) to[w * stride + i] = results[w * frames + i];
         });
       }
       if (is_first) {
         lanes_.leader([&] { (void)run_.end(Outcome::kDone); });
+        return kNone;
+      }
+      if (is_remote) {
+        lanes_.leader([&] { run_.finished.give_back(return_entry_); });
         return kNone;
       }
       const std::uint32_t before =
@@ -420,7 +438,7 @@ class Domain {
   /// Goes on with the stack that its owner has left. False: there is none.
   ESKER_HD bool take_over(std::uint32_t join) {
     if (join == kNone) return false;
-    const std::uint32_t* const record = join_words(join);
+    const std::uint32_t* const record = outgoing_.join_words(join);
     return_join_ = record[Join::kReturnJoin];
     return_entry_ = record[Join::kReturnEntry];
     levels_.take_back(record);
@@ -433,6 +451,7 @@ class Domain {
     lanes_.leader([&] {
       (void)run_.sum.fetch_add_relaxed(sum);
       counts_.spilled = levels_.spilled();
+      times().sum_up(counts_);
       const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts_);
       for (std::uint32_t c = 0; c < sizeof(Counts) / 8; ++c) (void)run_.counts[c].fetch_add_relaxed(from[c]);
     });
@@ -452,16 +471,22 @@ class Domain {
   }
 
   static constexpr std::uint32_t kSums = Lanes::kSums;
+  static constexpr std::uint32_t kOwn = kNone - 1, kOtherPe = kNone - 1;
+  static constexpr std::uint32_t kGoesOn = 0x8000'0000u;
   static constexpr std::uint32_t kFirstLook = 4, kMostRoundsALook = 64;  // batches
 
   Lanes lanes_;
   RunState& run_;
+  const Watch watch_;
   std::uint32_t* const hot_;
   LevelStack<S> levels_;
+  Outgoing<S> outgoing_;
   const std::uint32_t number_;
   std::uint32_t return_join_ = kNone, return_entry_ = 0;  // where the results of the stack's tasks go
-  std::uint32_t spare_join_ = kNone;
   std::uint32_t rounds_ = 0, rounds_a_look_ = kFirstLook;
+  // Of a run over PEs: batches when this stack was begun; half of what has passed since counts again when
+  // some of it is given to a PE. Work that has lasted is likely to last, and travels no longer than it lasts.
+  std::uint64_t since_ = 0;
   std::uint64_t random_;
   Counts counts_{};
 };

@@ -10,6 +10,14 @@ namespace esker::tasks::detail {
 
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse, kFull };
 
+/// How a run ended, and what whoever ended it says.
+struct RunEnd {
+  Outcome outcome;
+  std::int32_t error_code;
+  std::uint32_t error_type;
+  std::uint64_t error_values[2];
+};
+
 /// Contract Any lane or thread. Whoever ends a run first says why.
 struct Ending {
   const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
@@ -42,6 +50,12 @@ struct Ending {
     error_type = type;
     error_values[0] = a;
     error_values[1] = b;
+  }
+  RunEnd how() const {
+    return {static_cast<Outcome>(outcome.load_relaxed()),
+            error_code,
+            error_type,
+            {error_values[0], error_values[1]}};
   }
   /// Looks whether the user wants it to end, too.
   ESKER_HD bool has_ended_or_should() {

@@ -10,8 +10,10 @@
 #include <type_traits>
 
 #include <esker/device/device.hpp>
+#include <esker/device/gpu/occupancy.hpp>
 #include <esker/tasks/domain.hpp>
 #include <esker/tasks/options.hpp>
+#include <esker/tasks/port.hpp>
 #include <esker/tasks/run_memory.hpp>
 #include <esker/tasks/stop_relay.hpp>
 
@@ -39,17 +41,26 @@ using SchedulerOf =
 
 ESKER_PASS_BEGIN
 
-/// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent.
-template <class Root>
+/// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent. Of a run over PEs
+/// the first wave is the port, which is there as soon as anything is.
+template <class Root, bool kRemote>
 struct WaveDomains {
   RunState* run;
+  Watch watch;
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if !defined(ESKER_ON_CPU)
-    using S = SchedulerOf<Root, WaveLanes::Shape>;
+    using Shape = WaveLanes::Shape;
+    using S = SchedulerOf<Root, std::conditional_t<kRemote, RemoteShape<Shape>, Shape>>;
     auto* const hot = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
     const std::uint32_t wave = lane.lane() / WaveLanes::kLanes;
-    const auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
-    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), hot + wave * S::kHotWords, domain).run();
+    auto domain = static_cast<std::uint32_t>(lane.global_id() / WaveLanes::kLanes);
+    if constexpr (kRemote) {
+      if (domain-- == 0) {
+        Port<S>(WaveLanes(lane), *WaveLanes::in_memory(run)).run();
+        return;
+      }
+    }
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), watch, hot + wave * S::kHotWords, domain).run();
 #endif
   }
 };
@@ -57,13 +68,14 @@ struct WaveDomains {
 template <class Root, class Shape>
 struct ThreadDomains {
   RunState* run;
+  Watch watch;
   std::uint32_t* hot;
   ESKER_HD void operator()([[maybe_unused]] Lane lane) const {
 #if defined(ESKER_ON_CPU)
     using S = SchedulerOf<Root, Shape>;
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
     try {
-      Domain<S>(ThreadLanes{}, *run, hot + domain * S::kHotWords, domain).run();
+      Domain<S>(ThreadLanes{}, *run, watch, hot + domain * S::kHotWords, domain).run();
     } catch (...) {
       (void)run->end(Outcome::kFailed);  // or the other domains would wait for what this one holds
       throw;
@@ -75,8 +87,8 @@ struct ThreadDomains {
 ESKER_PASS_END
 
 /// Throws the Error of a run that has not ended well.
-[[noreturn]] ESKER_API void throw_outcome(const RunState& run, const std::string& device,
-                                          const Options& options);
+[[noreturn]] ESKER_API void throw_outcome(const RunEnd& run, const std::string& where,
+                                          std::uint64_t memory_bytes);
 [[noreturn]] ESKER_API void refuse_memory(std::uint64_t memory_bytes, std::uint64_t least);
 
 }  // namespace detail
@@ -111,6 +123,10 @@ class ForkJoin {
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
         seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})},
         stop_relay_{device} {
+    if (options.watch) {
+      watch_ = device.memory<detail::Watch::Memory>(1, {"what a run keeps of itself"});
+      watch_seen_ = device.pinned<detail::Watch::Memory>(1, {"what a run keeps of itself"});
+    }
     if (is_on_host()) {
       prepare_threads();
     } else {
@@ -122,37 +138,77 @@ class ForkJoin {
   Result run(const Root& root) {
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
-    device_.fill(mailboxes_.data(), 0, mailboxes_.size_bytes(), stream_);
-    device_.launch(
-        LaunchShape{1, 1},
-        detail::Prepare{run_.data(), memory_, ++runs_, is_on_host() ? options_.stop.word() : nullptr},
-        stream_);
-    if (is_on_host()) {
-      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), hot_.data()}, stream_);
-    } else {
-      device_.launch(shape_, detail::WaveDomains<Root>{run_.data()}, stream_, scratch_bytes_);
-      stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
-    }
-    device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
-    device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
-    stream_.synchronize();
-    report(std::chrono::steady_clock::now() - start);
-    const detail::RunState& run = seen_[0];
-    if (run.outcome.load_relaxed() != static_cast<std::uint32_t>(detail::Outcome::kDone))
-      detail::throw_outcome(run, device_.name(), options_);
-    if constexpr (!std::is_void_v<Result>)
-      return detail::load_columns<Result>(first_bundle_.data() + result_at_, 1);
+    prepare({});
+    launch_domains();
+    if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
+    end(start);
+    const detail::RunEnd how = seen_[0].how();
+    if (how.outcome != detail::Outcome::kDone)
+      detail::throw_outcome(how, device_.name(), options_.memory_bytes);
+    if constexpr (!std::is_void_v<Result>) return result();
   }
 
   /// Of the last run.
   const Report& report() const { return report_; }
 
- private:
+ protected:
+  // For runs over PEs, which do the same in steps of their own.
+
   using Set = detail::SetFrom<Root>;
+
+  detail::Watch watch() { return {options_.watch ? watch_.data() : nullptr, options_.time_tasks}; }
+  bool is_on_host() const { return device_.backend() == Backend::kCpu; }
+  const Stream& stream() const { return stream_; }
+  const Options& options() const { return options_; }
+  const Device& device() const { return device_; }
+  detail::RunState& run_state() { return *run_.data(); }
+  const detail::RunState& seen() const { return seen_[0]; }
+  Report& last_report() { return report_; }
+  const detail::BundleFormat& format() const { return format_; }
+
+  void write_first_bundle(const Root& root) {
+    std::uint32_t* const words = first_bundle_.data();
+    words[type_at_] = Set::template kIndex<Root>;
+    words[type_at_ + 1] = 1;
+    words[type_at_ + 2] = detail::kNone;
+    detail::store_columns(words + payload_at_, batch_, root);
+    device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
+  }
+  void prepare(const detail::RunPlace& place) {
+    device_.fill(mailboxes_.data(), 0, mailboxes_.size_bytes(), stream_);
+    if (options_.watch) device_.fill(watch_.data(), 0, watch_.size_bytes(), stream_);
+    device_.launch(LaunchShape{1, 1},
+                   detail::Prepare{run_.data(), memory_, ++runs_,
+                                   is_on_host() ? options_.stop.word() : nullptr, options_.local, place},
+                   stream_);
+  }
+  /// On the host it returns when they have ended.
+  void launch_domains() {
+    if (is_on_host()) {
+      device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), watch(), hot_.data()}, stream_);
+    } else {
+      device_.launch(shape_, Waves{run_.data(), watch()}, stream_, scratch_bytes_);
+    }
+  }
+  void end(std::chrono::steady_clock::time_point start) {
+    device_.copy_async(seen_.data(), run_.data(), sizeof(detail::RunState), stream_);
+    device_.copy_async(first_bundle_.data(), words_.data(), first_bundle_.size_bytes(), stream_);
+    if (options_.watch) device_.copy_async(watch_seen_.data(), watch_.data(), watch_.size_bytes(), stream_);
+    stream_.synchronize();
+    report(std::chrono::steady_clock::now() - start);
+  }
+  template <class T = Result>
+  T result() const {
+    return detail::load_columns<T>(first_bundle_.data() + result_at_, 1);
+  }
+
+ private:
+  static constexpr bool kRemote = requires { typename Shape::OverPes; };
+  using Waves = detail::WaveDomains<Root, kRemote>;
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
-
-  bool is_on_host() const { return device_.backend() == Backend::kCpu; }
+  static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
+  static constexpr std::uint32_t kMostCrates = kRemote ? 1024 : 0;
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -171,22 +227,30 @@ class ForkJoin {
   }
   template <std::uint32_t kWaveLanes>
   void prepare_waves_of() {
-    using S = detail::SchedulerOf<Root, detail::WaveShape<kWaveLanes>>;
+    using WaveShape = detail::WaveShape<kWaveLanes>;
+    using S =
+        detail::SchedulerOf<Root, std::conditional_t<kRemote, detail::RemoteShape<WaveShape>, WaveShape>>;
     // Waves of a group: fewer where their levels would not fit.
     constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
     std::uint32_t waves = 4;
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;
-    const detail::WaveDomains<Root> kernel{run_.data()};
+    const Waves kernel{run_.data(), watch()};
     std::uint64_t groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
     if (options_.domains != 0)
       groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
+    if constexpr (kRemote) {
+      // PEs of one GPU run side by side, and beside what applies messages.
+      groups = device_.occupancy()->part_of(groups);
+      if (groups * waves == 1) groups = 2;  // the port, and a domain
+    }
     shape_ = LaunchShape{groups * waves * kWaveLanes, waves * kWaveLanes};
-    allocate<S>(static_cast<std::uint32_t>(groups * waves));
+    allocate<S>(static_cast<std::uint32_t>(groups * waves) - kPorts);
   }
 
-  /// Divides memory_bytes: a bundle a domain, up to a quarter for join records, the rest for pages.
+  /// Divides memory_bytes: a bundle a domain, up to a quarter for join records, and for crates, the rest for
+  /// pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
@@ -195,42 +259,42 @@ class ForkJoin {
     page_bytes_ = (S::Page::kWords + 1) * 4;
     join_bytes_ = (S::Join::kWords + 1) * 4;
     bundle_bytes_ = std::uint64_t{domains} * S::Bundle::kWords * 4;
+    const std::uint64_t quarter = options_.memory_bytes / 4;
+    const std::uint64_t crate_bytes = (S::Bundle::kWords + 1) * 4;
+    const std::uint64_t crates =
+        kRemote ? std::clamp<std::uint64_t>(quarter / crate_bytes, 4, kMostCrates + domains) : 0;
     // A domain has join records for a few of its levels.
     const std::uint64_t joins =
-        S::kJoins
-            ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains, 2,
-                                        std::max<std::uint64_t>(2, options_.memory_bytes / 4 / join_bytes_))
-            : 0;
-    const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_;
+        S::kJoins ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains + kMostCrates, 2,
+                                              std::max<std::uint64_t>(2, quarter / join_bytes_))
+                  : 0;
+    const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_ + crates * crate_bytes;
     const std::uint64_t pages = std::min<std::uint64_t>(
         (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / page_bytes_, 0xfffffff0u);
     if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * page_bytes_);
     const std::size_t bundle_words = std::size_t{domains} * S::Bundle::kWords;
     const std::size_t join_words = joins * S::Join::kWords, page_words = pages * S::Page::kWords;
-    words_ = device_.memory<std::uint32_t>(bundle_words + join_words + page_words + joins + pages,
-                                           {"waiting tasks", false});
+    const std::size_t crate_words = crates * S::Bundle::kWords;
+    words_ = device_.memory<std::uint32_t>(
+        bundle_words + crate_words + join_words + page_words + joins + pages + crates,
+        {"waiting tasks", false});
     mailboxes_ = device_.memory<std::uint32_t>(domains, {"domains that ask"});
     memory_.mailboxes = mailboxes_.data();
     memory_.bundle_words = words_.data();
-    memory_.page_words = memory_.bundle_words + bundle_words;
+    memory_.crate_words = memory_.bundle_words + bundle_words;
+    memory_.page_words = memory_.crate_words + crate_words;
     memory_.join_words = memory_.page_words + page_words;
     memory_.page_links = memory_.join_words + join_words;
     memory_.join_links = memory_.page_links + pages;
+    memory_.crate_links = memory_.join_links + joins;
     memory_.domains = domains;
+    memory_.crates = static_cast<std::uint32_t>(crates);
     memory_.joins = static_cast<std::uint32_t>(joins);
     memory_.pages = static_cast<std::uint32_t>(pages);
     first_bundle_ = device_.pinned<std::uint32_t>(S::Bundle::kWords, {"the first task"});
     payload_at_ = S::Bundle::kPayload;
     type_at_ = S::Bundle::kType;
-  }
-
-  void write_first_bundle(const Root& root) {
-    std::uint32_t* const words = first_bundle_.data();
-    words[type_at_] = Set::template kIndex<Root>;
-    words[type_at_ + 1] = 1;
-    words[type_at_ + 2] = detail::kNone;
-    detail::store_columns(words + payload_at_, batch_, root);
-    device_.copy_async(words_.data(), words, first_bundle_.size_bytes(), stream_);
+    if constexpr (kRemote) format_ = detail::format_of<S>(memory_.crates);
   }
 
   void report(std::chrono::nanoseconds time) {
@@ -249,13 +313,20 @@ class ForkJoin {
     report_.suspended = counts.suspended;
     report_.spilled = counts.spilled;
     report_.waits = counts.asked;
-    report_.peak_memory_bytes = std::uint64_t{run.pages.peak()} * page_bytes_ +
-                                std::uint64_t{run.joins.peak()} * join_bytes_ + bundle_bytes_;
+    if (options_.watch) report_.watched = detail::watched_in(watch_seen_[0]);
+    report_.idle = std::chrono::nanoseconds{counts.idle_ns};
+    report_.in_tasks = std::chrono::nanoseconds{counts.in_tasks_ns};
+    report_.present = std::chrono::nanoseconds{counts.domain_ns};
+    report_.peak_memory_bytes =
+        std::uint64_t{run.pages.peak()} * page_bytes_ + std::uint64_t{run.joins.peak()} * join_bytes_ +
+        bundle_bytes_ + std::uint64_t{kRemote ? run.crates.peak() : 0} * bundle_bytes_ / report_.domains;
   }
 
   const Device device_;
   const Options options_;
   const Stream stream_;
+  DeviceArray<detail::Watch::Memory> watch_;
+  PinnedArray<detail::Watch::Memory> watch_seen_;
   std::uint64_t runs_ = 0;
   Report report_;
   LaunchShape shape_;
@@ -268,6 +339,7 @@ class ForkJoin {
   PinnedArray<std::uint32_t> first_bundle_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   detail::RunMemory memory_{};
+  detail::BundleFormat format_{};  // of a run over PEs
 };
 
 /// One run; the memory is given back after it.

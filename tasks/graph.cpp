@@ -53,37 +53,37 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
       fmt::format("memory_bytes is {}, of which '{}' would have place for no element", memory_bytes, name));
 }
 
-[[noreturn]] void throw_graph_outcome(const Ending& ending, const std::vector<GraphReport::Channel>& channels,
+[[noreturn]] void throw_graph_outcome(const RunEnd& how, const std::vector<GraphReport::Channel>& channels,
                                       const std::string& device, const Options& options) {
-  const std::array<std::uint64_t, 2> values{ending.error_values[0], ending.error_values[1]};
+  const std::array<std::uint64_t, 2> values{how.error_values[0], how.error_values[1]};
   const auto raise = [&](Error::Kind kind, TaskError::Reason reason, const std::string& message) {
-    throw TaskError(kind, fmt::format("task graph on {}: {}", device, message), reason, ending.error_code,
+    throw TaskError(kind, fmt::format("task graph on {}: {}", device, message), reason, how.error_code,
                     values);
   };
   const auto name = [&](std::uint64_t number) { return channels.at(number).name; };
-  switch (static_cast<Outcome>(ending.outcome.load_relaxed())) {
+  switch (how.outcome) {
     case Outcome::kFailed:
       raise(Error::Kind::kTask, TaskError::Reason::kFailed,
-            fmt::format("a task of '{}' failed with code {} ({}, {})", name(ending.error_type),
-                        ending.error_code, values[0], values[1]));
+            fmt::format("a task of '{}' failed with code {} ({}, {})", name(how.error_type),
+                        how.error_code, values[0], values[1]));
       break;
     case Outcome::kMisuse:
       raise(Error::Kind::kTask, TaskError::Reason::kMisuse,
             fmt::format("a task of '{0}' spawned into '{1}', which its node does not name: say "
                         "node(...).into(...) with it",
-                        name(ending.error_type), name(values[0])));
+                        name(how.error_type), name(values[0])));
       break;
     case Outcome::kFull:
       raise(Error::Kind::kTask, TaskError::Reason::kFull,
             fmt::format("a task of '{}' spawned into '{}', which was full: its capacity is {}, and {}",
-                        name(ending.error_type), name(values[0]), channels.at(values[0]).options.capacity,
+                        name(how.error_type), name(values[0]), channels.at(values[0]).options.capacity,
                         channels.at(values[0]).is_output ? "it is an output" : "its when_full is kFail"));
       break;
     case Outcome::kOutOfMemory:
       raise(Error::Kind::kOutOfMemory, TaskError::Reason::kOutOfMemory,
             fmt::format("a task of '{}' spawned into '{}', which was full, and so was its part of "
                         "memory_bytes ({}): allow more, or a larger capacity",
-                        name(ending.error_type), name(values[0]), options.memory_bytes));
+                        name(how.error_type), name(values[0]), options.memory_bytes));
       break;
     default:
       break;

@@ -262,9 +262,10 @@ class Graph {
     report_.sum = state.sum.load_relaxed();
     report_.waits = state.waits.load_relaxed();
     channels_.read(state, report_);
-    if (state.outcome.load_relaxed() == static_cast<std::uint32_t>(detail::Outcome::kDone)) return;
+    const detail::RunEnd how = state.how();
+    if (how.outcome == detail::Outcome::kDone) return;
     is_clean_ = false;
-    detail::throw_graph_outcome(state, report_.channels, device_.name(), options_);
+    detail::throw_graph_outcome(how, report_.channels, device_.name(), options_);
   }
 
   const Device device_;

@@ -34,7 +34,7 @@ ESKER_API void check_owner(std::uint32_t graph, std::uint32_t owner);
 [[noreturn]] ESKER_API void refuse_memory_of(const std::string& name, std::uint64_t memory_bytes);
 
 /// Throws the TaskError of a run that has not ended well.
-[[noreturn]] ESKER_API void throw_graph_outcome(const Ending& ending,
+[[noreturn]] ESKER_API void throw_graph_outcome(const RunEnd& how,
                                                 const std::vector<GraphReport::Channel>& channels,
                                                 const std::string& device, const Options& options);
 

@@ -23,12 +23,14 @@ namespace esker::tasks::detail {
 struct ThreadShape {
   static constexpr std::uint32_t kBatch = 32;
   static constexpr std::uint32_t kHotSegments = 32;
+  static constexpr std::uint32_t kBatchesAGift = 256;
   static constexpr bool kRandom = false;  // decisions at random, for tests
 };
 template <std::uint32_t kWaveLanes>
 struct WaveShape {
   static constexpr std::uint32_t kBatch = kWaveLanes;
   static constexpr std::uint32_t kHotSegments = 8;
+  static constexpr std::uint32_t kBatchesAGift = 16;
   static constexpr bool kRandom = false;
 };
 

@@ -255,6 +255,7 @@ class LevelStack {
     std::uint32_t* const from = page_words(page);
     std::uint32_t* const to = hot_ + start_of(hot_low_);
     const std::uint32_t size = from[Page::kUsed], below = from[Page::kBelow];
+    lanes_.sync();  // lanes may still look at a level that was given up, and stood in the same place
     lanes_.for_many(size, [&](std::uint32_t i) { to[i] = from[Page::kLevels + i]; });
     lanes_.leader([&] {
       used(hot_low_) = size;

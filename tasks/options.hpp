@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <esker/device/atomic.hpp>
+#include <esker/tasks/watch.hpp>
 
 namespace esker::tasks {
 
@@ -27,22 +28,32 @@ struct Options {
                                << 20;  // of the device, for waiting tasks, beside scratchpad
   std::uint32_t domains = 0;           // at most; 0: as many as the device holds
   StopToken stop;
+  bool watch = false;       // keep spans of domains, and counts of channels and levels: Report::watched
+  bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
+  void* local = nullptr;    // in the device's memory: what tasks find by task.local<T>(), on each PE its own
 };
 
 /// Of one run; sums over domains.
 struct Report {
-  std::chrono::nanoseconds time{};      // from the launch to its end
-  std::uint32_t domains = 0;            // waves or threads
-  std::uint64_t sum = 0;                // of what tasks have given to add()
-  std::uint64_t tasks = 0;              // calls of tasks' functions
-  std::uint64_t batches = 0;            // of tasks that ran together ...
-  std::uint64_t full_batches = 0;       // ... of them, with a task a lane
-  std::uint64_t resumed = 0;            // batches of continuations
-  std::uint64_t given = 0;              // bundles of tasks that went to another domain
-  std::uint64_t suspended = 0;          // stacks that were left until given tasks were back
-  std::uint64_t spilled = 0;            // levels that went from scratchpad to memory
-  std::uint64_t waits = 0;              // times that a domain had nothing
+  std::chrono::nanoseconds time{};     // from the launch to its end
+  std::uint32_t domains = 0;           // waves or threads
+  std::uint64_t sum = 0;               // of what tasks have given to add()
+  std::uint64_t tasks = 0;             // calls of tasks' functions
+  std::uint64_t batches = 0;           // of tasks that ran together ...
+  std::uint64_t full_batches = 0;      // ... of them, with a task a lane
+  std::uint64_t resumed = 0;           // batches of continuations
+  std::uint64_t given = 0;             // bundles of tasks that went to another domain
+  std::uint64_t suspended = 0;         // stacks that were left until given tasks were back
+  std::uint64_t spilled = 0;           // levels that went from scratchpad to memory
+  std::uint64_t waits = 0;             // times that a domain had nothing
+  std::uint64_t sent = 0;              // parcels of tasks that went to another PE ...
+  std::uint64_t received = 0;          // ... and that came from one
+  std::chrono::nanoseconds idle{};     // time without work, and
+  std::chrono::nanoseconds present{};  // time from a domain's start to its end: sums over domains
+  std::chrono::nanoseconds
+      in_tasks{};  // of it in tasks' functions and continuations: with Options::time_tasks
   std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
+  Watched watched;                      // empty without Options::watch
 };
 
 }  // namespace esker::tasks

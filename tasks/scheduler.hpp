@@ -7,6 +7,7 @@
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/level.hpp>
+#include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
 
@@ -22,16 +23,19 @@ struct PageLayout {
 };
 
 /// Words of a bundle: up to kBatch tasks of one type that were given away together. Each domain has one,
-/// which others fill.
-template <class Set, std::uint32_t kBatch>
+/// which others fill. Of a run over PEs there are also crates, whose tasks are from other PEs, or for them.
+template <class Set, std::uint32_t kBatch, bool kRemote>
 struct BundleLayout {
   static constexpr std::uint32_t kType = 0, kCount = 1;
   // Where their results go: entries of this join record from this one on. kNone: the first task's.
   static constexpr std::uint32_t kJoin = 2, kFirstEntry = 3;
-  static constexpr std::uint32_t kPayload = 4;
-  // Of the first task alone, and there in the bundle of domain 0: its result.
+  // Of a crate from another PE: what the host calls its tasks.
+  static constexpr std::uint32_t kTicket = 4;
+  static constexpr std::uint32_t kPayload = kRemote ? 5 : 4;
+  // The result of the first task of a run, in the bundle of domain 0. In a crate those of all its tasks.
   static constexpr std::uint32_t kResult = kPayload + Set::kMostPayloadWords * kBatch;
-  static constexpr std::uint32_t kWords = (kResult + Set::kResultWords + 31) / 32 * 32;
+  static constexpr std::uint32_t kWords =
+      (kResult + Set::kResultWords * (kRemote ? kBatch : 1) + 31) / 32 * 32;
 };
 
 /// Words of a join record: what is known of the tasks of one level that were given away.
@@ -45,13 +49,21 @@ struct JoinLayout {
   // The stack, once its owner has left it: its highest level, its pages, and where its own tasks' results go.
   static constexpr std::uint32_t kTop = 2, kSegment = 3, kFirstPage = 4, kLastPage = 5;
   static constexpr std::uint32_t kReturnJoin = 6, kReturnEntry = 7;
-  static constexpr std::uint32_t kMostEntries = Set::kResultWords == 0 ? 0 : 2 * kBatch;
+  // Tasks that are placed have to go: all of a level, where others may stay.
+  static constexpr std::uint32_t kMostEntries =
+      Set::kResultWords == 0 ? 0 : (Set::kPlaces && Set::kMostSpawns > 2 ? Set::kMostSpawns : 2) * kBatch;
   static constexpr std::uint32_t kRefs = 8;
   static constexpr std::uint32_t kResults = kRefs + kMostEntries;
   static constexpr std::uint32_t kWords = kResults + Set::kResultWords * kMostEntries;
   ESKER_HD static DeviceAtomic<std::uint32_t>& left(std::uint32_t* record) {
     return reinterpret_cast<DeviceAtomic<std::uint32_t>&>(record[kLeft]);
   }
+};
+
+/// A scheduler's shape, of a run over PEs.
+template <class Shape>
+struct RemoteShape : Shape {
+  using OverPes = void;
 };
 
 /// What the types of a scheduler have to agree on.
@@ -67,7 +79,14 @@ struct Scheduler {
   static constexpr bool kJoins = kSetJoins;
   static constexpr bool kRandom = Shape::kRandom;
   using Layout = LevelLayout<Set, kBatch, kJoins>;
-  using Bundle = BundleLayout<Set, kBatch>;
+  /// Tasks come from other PEs, and go to them.
+  static constexpr bool kRemote = requires { typename Shape::OverPes; };
+  /// Batches that a stack has lasted before some of it goes to another PE: some tenths of a millisecond.
+  static constexpr std::uint32_t kBatchesAGift = [] {
+    if constexpr (kRemote) return std::uint32_t{Shape::kBatchesAGift};
+    return 0u;
+  }();
+  using Bundle = BundleLayout<Set, kBatch, kRemote>;
   using Join = JoinLayout<Set, kBatch>;
 
   /// Levels stand in segments; so many of these are at hand.
@@ -81,12 +100,13 @@ struct Scheduler {
   using Page = PageLayout<kSegmentWords>;
 
   // --- What a domain has at hand: segments; of each the words in use and where its last level starts; what
-  // each lane's tasks have added; the scratchpad of tasks of the whole wave, 16-byte aligned.
+  // each lane's tasks have added; times; the scratchpad of tasks of the whole wave, 16-byte aligned.
   static constexpr std::uint32_t kUsedAt = kHotSegments * kSegmentWords;
   static constexpr std::uint32_t kLastAt = kUsedAt + kHotSegments;
   static constexpr std::uint32_t kSparePagesAt = kLastAt + kHotSegments;
   static constexpr std::uint32_t kSumsAt = kSparePagesAt + kHotSegments;
-  static constexpr std::uint32_t kScratchAt = (kSumsAt + 2 * Shape::kBatch + 3) / 4 * 4;
+  static constexpr std::uint32_t kTimesAt = kSumsAt + 2 * Shape::kBatch;
+  static constexpr std::uint32_t kScratchAt = (kTimesAt + sizeof(DomainTimes) / 4 + 3) / 4 * 4;
   static constexpr std::uint32_t kHotWords = kScratchAt + (Set::kScratchWords + 3) / 4 * 4;
   ESKER_HD static std::uint64_t* sums(std::uint32_t* hot) {
     return reinterpret_cast<std::uint64_t*>(hot + kSumsAt);

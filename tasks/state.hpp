@@ -4,9 +4,11 @@
 #include <cstdint>
 
 #include <esker/device/atomic.hpp>
+#include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/ending.hpp>
 #include <esker/tasks/level.hpp>
+#include <esker/tasks/watch.hpp>
 
 namespace esker::tasks::detail {
 
@@ -132,6 +134,12 @@ class Mailboxes {
     return state(domain).compare_exchange_acq_rel(asking, kPromised);  // [request]
   }
   ESKER_HD void put(std::uint32_t domain) { state(domain).store_release(kFull); }  // [bundle]
+  ESKER_HD bool has_asked(std::uint32_t domain) const { return state(domain).load_relaxed() != kBusy; }
+  /// A domain asks no more, unless something is promised: that comes, and waits for it.
+  ESKER_HD void withdraw(std::uint32_t domain) {
+    std::uint32_t asking = kAsking;
+    (void)state(domain).compare_exchange_acq_rel(asking, kBusy);
+  }
   ESKER_HD bool try_get(std::uint32_t domain) {
     if (state(domain).load_relaxed() != kFull) return false;
     (void)state(domain).load_acquire();  // [bundle]
@@ -148,9 +156,63 @@ class Mailboxes {
   std::uint32_t domains_ = 0;
 };
 
+/// Where results go, if the tasks came from another PE: into their crate, which a port then takes.
+inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
+
+struct PortMemory;
+
 /// Sums over domains.
 struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
+  std::uint64_t idle_ns, domain_ns, in_tasks_ns;  // without work; from a domain's start to its end; in tasks
+};
+
+/// Of one domain, at hand: when it worked. All lanes call start() to close(); one keeps them.
+class DomainTimes {
+ public:
+  template <class Lanes>
+  ESKER_HD void start(const Lanes& lanes) {
+    lanes.leader([&] {
+      idle_ns_ = in_tasks_ = 0;
+      began_ns_ = Lane::clock_ns();
+      began_ = Lane::clock_ticks();
+    });
+  }
+  template <class Lanes>
+  ESKER_HD void add_idle(const Lanes& lanes, std::uint64_t began_ns) {
+    lanes.leader([&] { idle_ns_ += Lane::clock_ns() - began_ns; });
+  }
+  /// Work begins: a span of a run that is watched.
+  template <class Lanes>
+  ESKER_HD void open(const Lanes& lanes, std::uint64_t tasks) {
+    lanes.leader([&] {
+      opened_ns_ = Lane::clock_ns();
+      tasks_before_ = tasks;
+    });
+  }
+  template <class Lanes>
+  ESKER_HD void close(const Lanes& lanes, const Watch& watch, std::uint64_t tasks, std::uint32_t domain) {
+    lanes.leader([&] { watch.add_span({opened_ns_, Lane::clock_ns(), tasks - tasks_before_, domain}); });
+  }
+  template <class Lanes>
+  ESKER_HD void enter_tasks(const Lanes& lanes) {
+    lanes.leader([&] { entered_ = Lane::clock_ticks(); });
+  }
+  template <class Lanes>
+  ESKER_HD void leave_tasks(const Lanes& lanes) {
+    lanes.leader([&] { in_tasks_ += Lane::clock_ticks() - entered_; });
+  }
+  /// The leader's, at the domain's end.
+  ESKER_HD void sum_up(Counts& counts) const {
+    counts.idle_ns = idle_ns_;
+    counts.domain_ns = Lane::clock_ns() - began_ns_;
+    const double share = static_cast<double>(in_tasks_) / static_cast<double>(Lane::clock_ticks() - began_);
+    counts.in_tasks_ns = static_cast<std::uint64_t>(share * static_cast<double>(counts.domain_ns));
+  }
+
+ private:
+  std::uint64_t began_ns_, idle_ns_, opened_ns_, tasks_before_;
+  std::uint64_t began_, entered_, in_tasks_;  // ticks
 };
 
 /// One run, in memory that all domains reach.
@@ -158,15 +220,35 @@ struct RunState : Ending {
   Pools pages, joins;
   Mailboxes mailboxes;
 
+  // Of a run over PEs (tasks/port.hpp): crates, each out of the pool in one list at most.
+  Pool crates;
+  Pool placed, given, finished;  // for the port: tasks for PEs that they name, for PEs that ask, and done
+  Pool arrived;                  // for domains that have nothing: tasks of other PEs ...
+  Pool ready;                    // ... and join records whose stacks are to go on
+  DeviceAtomic<std::uint32_t> taken, idle;       // out of these two; domains that have nothing
+  DeviceAtomic<std::uint32_t> wanted, promised;  // crates for PEs that ask, both counted up
+  PortMemory* port;
+  std::uint32_t* crate_words;
+  std::uint32_t pe, n_pes;
+
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;  // a domain's after the other
   std::uint32_t* join_words;
+  void* local;         // Options::local
   std::uint64_t seed;  // of tests' decisions at random
 
-  /// Where tasks do not join: bundles that are not finished.
+  /// Where tasks do not join: bundles that are not finished, and crates that other PEs have.
   alignas(kLineBytes) DeviceAtomic<std::uint32_t> unfinished;
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;  // of what tasks have added
   DeviceAtomic<std::uint64_t> counts[sizeof(Counts) / 8];
+
+  /// Racy: other PEs want tasks.
+  ESKER_HD bool pe_asked() const { return wanted.load_relaxed() != promised.load_relaxed(); }
+  /// True: a crate must be put into `given`.
+  ESKER_HD bool try_promise_to_pe() {
+    std::uint32_t before = promised.load_relaxed();
+    return before != wanted.load_relaxed() && promised.compare_exchange_relaxed(before, before + 1);
+  }
 };
 
 }  // namespace esker::tasks::detail

@@ -40,6 +40,36 @@ consteval auto spawns_of() {
 template <class T>
 using SpawnsOf = typename decltype(spawns_of<T>())::type;
 
+/// A task that is to run on another PE, until a courier has it (Context::spawn_at()).
+template <class T>
+struct Placed {
+  using Result = ResultOf<T>;
+  using Spawns = Types<T>;
+  static constexpr int kMaxSpawns = 0;
+  static constexpr std::size_t kKeepBytes = 0;
+  static constexpr std::uint32_t kTaskAt = alignof(T) <= 4 ? 1 : alignof(T) / 4;  // in words
+  std::uint32_t pe;
+  T task;
+};
+template <class T>
+inline constexpr bool kIsPlaced = false;
+template <class T>
+inline constexpr bool kIsPlaced<Placed<T>> = true;
+
+template <class... Ts>
+consteval Types<Placed<Ts>...> placed(Types<Ts...>) {
+  return {};
+}
+/// What a type spawns on other PEs, as Placed.
+template <class T>
+consteval auto placed_of() {
+  if constexpr (requires { typename T::SpawnsAt; }) {
+    return placed(typename T::SpawnsAt{});
+  } else {
+    return Types<>{};
+  }
+}
+
 template <class T>
 inline constexpr std::size_t kKeepBytesOf = [] {
   if constexpr (requires { T::kKeepBytes; }) return std::size_t{T::kKeepBytes};
@@ -90,8 +120,12 @@ struct Checked {
 
 template <class T, class... Ts>
 inline constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
+template <class T, class List>
+inline constexpr bool kIsOneOfTypes = false;
+template <class T, class... Ts>
+inline constexpr bool kIsOneOfTypes<T, Types<Ts...>> = kIsOneOf<T, Ts...>;
 
-/// All types that are reached from Todo by Spawns, each once.
+/// All types that are reached from Todo by Spawns and SpawnsAt, each once.
 template <class Done, class Todo>
 struct Closure;
 template <class... Done>
@@ -112,8 +146,8 @@ struct Closure<Types<Done...>, Types<T, Todo...>> {
   };
   template <class Dummy>
   struct Next<false, Dummy> {
-    using Type =
-        typename Closure<Types<Done..., T>, typename Concat<Types<Todo...>, SpawnsOf<T>>::Type>::Type;
+    using Reached = typename Concat<SpawnsOf<T>, decltype(placed_of<T>())>::Type;
+    using Type = typename Closure<Types<Done..., T>, typename Concat<Types<Todo...>, Reached>::Type>::Type;
   };
   using Type = typename Next<kIsOneOf<T, Done...>, void>::Type;
 };
@@ -141,12 +175,17 @@ struct SetOf<Types<Ts...>> {
     ((found = found || std::is_same_v<T, Ts>, index += found ? 0 : 1), ...);
     return index;
   }();
+  static constexpr bool kPlaces = (kIsPlaced<Ts> || ...);
   static constexpr std::uint32_t kMostSpawns =
       static_cast<std::uint32_t>(largest(std::size_t{Checked<Ts>::kMaxSpawns}...));
   ESKER_HD static constexpr std::uint32_t payload_words(std::uint32_t type) {
     std::uint32_t index = 0, found = 0;
     ((found += index++ == type ? words(sizeof(Ts)) : 0), ...);
     return found;
+  }
+  ESKER_HD static constexpr bool is_placed(std::uint32_t type) {
+    std::uint32_t index = 0;
+    return ((index++ == type && kIsPlaced<Ts>) || ...);
   }
   static constexpr std::uint32_t kMostPayloadWords = words(largest(sizeof(Ts)...));
   static constexpr std::uint32_t kResultWords = words(largest(kSizeOf<ResultOf<Ts>>...));

@@ -7,27 +7,12 @@
 #include "../harness/application.hpp"
 #include "../harness/failure.hpp"
 #include "../tasks/application.hpp"
+#include "fib_task.hpp"
 
 namespace {
 
-struct Fib {
-  static constexpr int kMaxSpawns = 2;
-  int n;
-  ESKER_HD void operator()(auto& task) const {
-    if (n < 2) return task.give(n);
-    task.spawn(Fib{n - 1}, Fib{n - 2}).then([](auto& then, long a, long b) { then.give(a + b); });
-  }
-};
-
-struct FibLeaves {
-  using Result = void;
-  static constexpr int kMaxSpawns = 2;
-  int n;
-  ESKER_HD void operator()(auto& task) const {
-    if (n < 2) return task.add(static_cast<std::uint64_t>(n));
-    task.spawn(FibLeaves{n - 1}, FibLeaves{n - 2});
-  }
-};
+using fibonacci::Fib;
+using fibonacci::FibLeaves;
 
 std::uint64_t fib(std::uint64_t n) {
   std::uint64_t a = 0, b = 1;

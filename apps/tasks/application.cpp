@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
+#include <span>
+#include <utility>
 
 #include <esker/build_info.hpp>
 #include <esker/config.hpp>
@@ -19,13 +22,29 @@ void Options::add_to(esker::CommandLine& line) {
       .add("verify", &verify, "check the result")
       .add("json", &json, "write one JSON object to this file; - is standard output")
       .add("memory-bytes", &memory_bytes, "memory of the device for tasks that wait")
-      .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are");
+      .add("domains", &domains, "waves of a GPU, or threads, that run tasks; 0: all there are")
+      .add("levels", &levels,
+           "count batches by channel and segment of stacks, which takes time; --trace does too");
+}
+
+esker::Config Options::parse_config(esker::CommandLine& line, int argc, char** argv) {
+  esker::Config config = line.parse(argc, argv);
+  if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
+  if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  return config;
+}
+
+Options::Place Options::open(esker::CommandLine& line, int argc, char** argv) {
+  if (esker::launched_processes() == 1) return {nullptr, parse(line, argc, argv)};
+  auto runtime = std::make_unique<esker::Runtime>(parse_config(line, argc, argv));
+  is_silent = runtime->pe() != 0;
+  const esker::Device device = runtime->device();
+  return {std::move(runtime), device};
 }
 
 esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
-  const esker::Config config = line.parse(argc, argv);
-  if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
-  if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  const esker::Config config = parse_config(line, argc, argv);
+  if (!config.trace.empty()) trace = std::make_shared<harness::OutputFile>(config.trace);
   switch (config.device) {
     case esker::DeviceKind::kCpu:
       return esker::Device::open("cpu");
@@ -43,8 +62,40 @@ esker::tasks::Options Options::task_options() const {
   esker::tasks::Options options;
   options.memory_bytes = memory_bytes;
   options.domains = static_cast<std::uint32_t>(domains);
+  options.watch = options.time_tasks = levels || trace != nullptr;
   return options;
 }
+
+namespace {
+
+/// Sums over domains, and what a run that was watched has kept.
+nlohmann::json facts_of(const esker::tasks::Report& report) {
+  nlohmann::json facts = {{"tasks", report.tasks},
+                          {"batches", report.batches},
+                          {"full_batches", report.full_batches},
+                          {"resumed_batches", report.resumed},
+                          {"given", report.given},
+                          {"suspended", report.suspended},
+                          {"spilled_levels", report.spilled},
+                          {"waits", report.waits},
+                          {"sent_to_pes", report.sent},
+                          {"idle_seconds", std::chrono::duration<double>(report.idle).count()},
+                          {"domain_seconds", std::chrono::duration<double>(report.present).count()},
+                          {"peak_memory_bytes", report.peak_memory_bytes}};
+  if (report.in_tasks.count() != 0)
+    facts["task_seconds"] = std::chrono::duration<double>(report.in_tasks).count();
+  for (const esker::tasks::LevelCounts& counts : report.watched.levels) {
+    facts["levels"].push_back({{"channel", counts.channel},
+                               {"first_segment", counts.first_segment},
+                               {"tasks", counts.tasks},
+                               {"batches", counts.batches},
+                               {"full_batches", counts.full_batches}});
+  }
+  if (!report.watched.given.empty()) facts["given_tasks_of_channels"] = report.watched.given;
+  return facts;
+}
+
+}  // namespace
 
 Measured measure(const Options& options, const std::function<bool()>& run,
                  const std::function<const esker::tasks::Report&()>& report) {
@@ -58,6 +109,18 @@ Measured measure(const Options& options, const std::function<bool()>& run,
   return measured;
 }
 
+nlohmann::json balance(const Options::Place& place, const std::string& unit, std::uint64_t mine) {
+  if (place.runtime == nullptr) return nlohmann::json::object();
+  std::vector<std::uint64_t> all(place.runtime->n_pes(), 0);
+  all[place.runtime->pe()] = mine;
+  place.runtime->all_reduce(std::span(all), esker::Reduction::kSum);
+  const double sum = static_cast<double>(std::accumulate(all.begin(), all.end(), std::uint64_t{0}));
+  const double busiest = static_cast<double>(*std::max_element(all.begin(), all.end()));
+  return {{"pes", all.size()},
+          {unit + "_by_pe", all},
+          {"busiest_over_mean", sum == 0 ? 1 : busiest * static_cast<double>(all.size()) / sum}};
+}
+
 int finish(const Options& options, const esker::Device& device, const std::string& app,
            const Measured& measured, double work, const std::string& work_unit, nlohmann::json more) {
   std::vector<double> sorted = measured.seconds;
@@ -65,12 +128,19 @@ int finish(const Options& options, const esker::Device& device, const std::strin
   const double seconds = sorted[sorted.size() / 2];
   const bool right = !options.verify || measured.verified;
   const esker::tasks::Report& report = measured.report;
+  if (options.is_silent) return right ? 0 : 1;
   std::FILE* const screen = options.json == "-" ? stderr : stdout;
   std::fprintf(screen, "%s on %s: %.6f s, %.4g M %s/s%s\n", app.c_str(), device.name().c_str(), seconds,
                work / seconds / 1e6, work_unit.c_str(),
                !options.verify ? ""
                : right         ? ", verified"
                                : ", WRONG");
+  if (more.contains("pes")) {
+    std::fprintf(screen,
+                 "%s over %u PEs: the busiest has done %.2f times the mean, %llu parcels of tasks sent\n",
+                 app.c_str(), more["pes"].get<unsigned>(), more["busiest_over_mean"].get<double>(),
+                 static_cast<unsigned long long>(report.sent));
+  }
   if (!options.json.empty()) {
     nlohmann::json object = {{"app", app},
                              {"backend", esker::to_string(device.backend())},
@@ -87,19 +157,15 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"domains", report.domains},
                         {"repeats", options.repeats},
                         {"seed", options.seed}};
-    object["tasks"] = {{"tasks", report.tasks},
-                       {"batches", report.batches},
-                       {"full_batches", report.full_batches},
-                       {"resumed_batches", report.resumed},
-                       {"given", report.given},
-                       {"suspended", report.suspended},
-                       {"spilled_levels", report.spilled},
-                       {"waits", report.waits},
-                       {"peak_memory_bytes", report.peak_memory_bytes}};
+    object["tasks"] = facts_of(report);
     object.update(more);
     harness::OutputFile file(options.json);
     file.write(object.dump(2) + "\n");
     file.close();
+  }
+  if (options.trace != nullptr) {
+    options.trace->write(esker::tasks::trace_json(report.watched));
+    options.trace->close();
   }
   harness::flush_standard_output();
   return right ? 0 : 1;

@@ -2,12 +2,15 @@
 // digest, and with it the number of its own children, follows from its parent's. A task is a row of siblings:
 // it visits the first and leaves the rest to another task, so rows of 2000 take no more than rows of two.
 //
-// Verified against the published numbers of nodes and leaves, and the published depth.
+// Under mpirun all PEs count one tree together. Verified against the published numbers of nodes and leaves,
+// and the published depth.
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <esker/atomic.hpp>
+#include <esker/distributed_tasks.hpp>
 #include <esker/tasks.hpp>
 
 #include "../harness/application.hpp"
@@ -19,7 +22,7 @@ namespace {
 
 using uts::Digest;
 
-/// What a node's number of children depends on, in the device's memory.
+/// What a node's number of children depends on.
 struct Law {
   bool is_geometric;
   std::uint32_t height, children;
@@ -36,6 +39,12 @@ struct Law {
   }
 };
 
+/// What each PE has of its own, in its device's memory.
+struct Local {
+  Law law;
+  esker::DeviceAtomic<std::uint32_t> deepest;
+};
+
 // Nodes and leaves in one sum.
 constexpr std::uint64_t kLeaf = std::uint64_t{1} << 32;
 
@@ -45,27 +54,25 @@ struct Siblings {
   static constexpr int kMaxSpawns = 2;
   Digest parent;
   std::uint32_t first, last, depth;
-  const Law* law;
-  esker::DeviceAtomic<std::uint32_t>* deepest;
 
   ESKER_HD void operator()(auto& task) const {
     if (last - first > 1) {
       // Half of them each, so that what is given away is large.
       const std::uint32_t middle = first + (last - first + 1) / 2;
       if (middle - first > 1) {
-        task.spawn(Siblings{parent, first, middle, depth, law, deepest},
-                   Siblings{parent, middle, last, depth, law, deepest});
+        task.spawn(Siblings{parent, first, middle, depth}, Siblings{parent, middle, last, depth});
         return;
       }
-      task.spawn(Siblings{parent, middle, last, depth, law, deepest});
+      task.spawn(Siblings{parent, middle, last, depth});
     }
     const Digest node = uts::child_of(parent, first);
-    const std::uint32_t children = law->children_of(node, depth);
-    std::uint32_t seen = deepest->load_relaxed();
-    while (seen < depth && !deepest->compare_exchange_relaxed(seen, depth)) {
+    auto& local = task.template local<Local>();
+    const std::uint32_t children = local.law.children_of(node, depth);
+    std::uint32_t seen = local.deepest.load_relaxed();
+    while (seen < depth && !local.deepest.compare_exchange_relaxed(seen, depth)) {
     }
     task.add(children == 0 ? 1 + kLeaf : 1);
-    if (children != 0) task.spawn(Siblings{node, 0, children, depth + 1, law, deepest});
+    if (children != 0) task.spawn(Siblings{node, 0, children, depth + 1});
   }
 };
 
@@ -108,7 +115,8 @@ int run(int argc, char** argv) {
   names.emplace_back("");
   line.add("tree", &name, "a published tree; without: T1, or T1L for --size medium, T3L for paper", names)
       .add("serial", &serial, "count with one thread and a stack too, and print how long that takes");
-  const esker::Device device = o.parse(line, argc, argv);
+  const auto place = o.open(line, argc, argv);
+  const esker::Device& device = place.device;
   if (name.empty()) name = o.size == "small" ? "T1" : o.size == "medium" ? "T1L" : "T3L";
   const uts::Tree& tree = *std::find_if(std::begin(uts::kTrees), std::end(uts::kTrees),
                                         [&](const auto& t) { return name == t.name; });
@@ -129,28 +137,33 @@ int run(int argc, char** argv) {
   }
 
   const auto numbers = device.memory<std::uint32_t>(thresholds.size());
-  const auto laws = device.memory<Law>(1);
-  const auto deepest = device.memory<esker::DeviceAtomic<std::uint32_t>>(1);
-  device.copy(numbers.data(), thresholds.data(), numbers.size_bytes());
+  const auto local = device.memory<Local>(1);
   law.thresholds = numbers.data();
-  device.copy(laws.data(), &law, sizeof law);
+  device.copy(numbers.data(), thresholds.data(), numbers.size_bytes());
+  device.copy(&local.data()->law, &law, sizeof law);
 
-  esker::tasks::ForkJoin<Siblings> tasks(device, o.task_options());
+  esker::tasks::Options options = o.task_options();
+  options.local = local.data();
+  task_apps::Tasks<Siblings> tasks(place, options);
   Counted counted{};
   const auto measured = task_apps::measure(
       o,
       [&] {
         const std::uint32_t none = 0;
-        device.copy(deepest.data(), &none, sizeof none);
-        tasks.run(Siblings{root, 0, root_children, 1, laws.data(), deepest.data()});
-        const std::uint64_t sum = tasks.report().sum;
-        counted = {(sum & (kLeaf - 1)) + 1, sum / kLeaf, 0};
-        device.copy(&counted.depth, deepest.data(), sizeof counted.depth);
+        device.copy(&local.data()->deepest, &none, sizeof none);
+        tasks.run(Siblings{root, 0, root_children, 1});
+        const std::uint64_t sum = tasks.total().sum;
+        std::uint32_t deepest = 0;
+        device.copy(&deepest, &local.data()->deepest, sizeof deepest);
+        std::uint64_t depth = deepest;
+        if (place.runtime != nullptr) place.runtime->all_reduce(std::span(&depth, 1), esker::Reduction::kMax);
+        counted = {(sum & (kLeaf - 1)) + 1, sum / kLeaf, static_cast<std::uint32_t>(depth)};
         return serial_is_right && counted == published;
       },
-      [&]() -> const auto& { return tasks.report(); });
+      [&]() -> const auto& { return tasks.total(); });
   nlohmann::json more = {
       {"tree", name}, {"nodes", counted.nodes}, {"leaves", counted.leaves}, {"depth", counted.depth}};
+  more.update(task_apps::balance(place, "nodes", tasks.report().sum & (kLeaf - 1)));
   if (serial) more["serial_seconds"] = serial_seconds;
   return task_apps::finish(o, device, "uts", measured, static_cast<double>(counted.nodes), "nodes", more);
 }

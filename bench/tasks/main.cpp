@@ -1,9 +1,8 @@
-// esker-bench-tasks: tasks without a cut-off on the host's cores, beside oneTBB. Both sides take turns in one
-// run.
+// esker-bench-tasks: figures of tasks on one device, with rivals in the same run. Sides are verified, and
+// then take turns.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <functional>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -11,114 +10,133 @@
 
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
-#include <esker/tasks.hpp>
 
 #include "../harness/report.hpp"
-#include "problems.hpp"
+#include "figures.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using esker::bench::Bench;
+using esker::bench::Figure;
+using esker::bench::Sizes;
 
-struct Side {
-  std::string name;
-  std::function<std::uint64_t()> run;
-  std::vector<double> seconds;
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+[[noreturn]] void usage(const std::string& message) {
+  fmt::print(stderr, "esker-bench-tasks: {}\n", message);
+  std::exit(2);
 }
 
-struct Case {
-  std::string name;
-  double tasks;  // of Esker's form of the problem
-  std::vector<Side> sides;
-};
+std::vector<const Figure*> figures_named(const std::string& names) {
+  std::vector<const Figure*> named;
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    const std::string name = names.substr(begin, end - begin);
+    bool is_known = name == "all";
+    for (const Figure& figure : esker::bench::figures()) {
+      if (name != "all" && name != figure.name) continue;
+      named.push_back(&figure);
+      is_known = true;
+    }
+    if (!is_known) usage(fmt::format("--figure '{}' is none; --help has their names", name));
+    begin = end + 1;
+  }
+  return named;
+}
+
+void check(const Sizes& sizes) {
+  if (std::max(sizes.sort, sizes.speedup_sort) > 1u << 31) usage("words to sort are at most 2^31");
+  if (sizes.mandelbrot > 32768) usage("--mandelbrot is at most 32768");
+  for (const std::uint64_t fib : {sizes.fib, sizes.queue_fib, sizes.channel_fib, sizes.speedup_fib}) {
+    if (fib < 2 || fib > esker::bench::kMostFib) usage("fib(n) has n from 2 to 60");
+  }
+  if (sizes.launch_fib < 2 || sizes.launch_fib > 23) usage("--launch-fib is 2 to 23: launches nest 24 deep");
+  for (const std::uint64_t queens :
+       {sizes.queens, sizes.queue_queens, sizes.channel_queens, sizes.speedup_queens}) {
+    if (queens < 4 || queens > esker::bench::kMostQueens) usage("queens are 4 to 18");
+  }
+}
+
+esker::Device open(esker::DeviceKind kind) {
+  switch (kind) {
+    case esker::DeviceKind::kCpu:
+      return esker::Device::open("cpu");
+    case esker::DeviceKind::kCuda:
+      return esker::Device::open("cuda");
+    case esker::DeviceKind::kHip:
+      return esker::Device::open("hip");
+    case esker::DeviceKind::kAuto:
+      break;
+  }
+  return esker::Device::open();
+}
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::uint64_t fib = 35, queens = 13, threads = 2, repeats = 7;
-  std::string json;
+  Sizes sizes;
+  esker::bench::Effort effort;
+  std::uint64_t threads = 2;
+  std::string names = "fib,queens", json, list;
+  for (const Figure& figure : esker::bench::figures())
+    list += fmt::format("\n  {:10} {}", figure.name, figure.what);
   esker::CommandLine line("esker-bench-tasks",
-                          "Tasks on the host's cores beside oneTBB: fib and queens, a task a call.");
-  line.add("fib", &fib, "which Fibonacci number")
-      .add("queens", &queens, "queens, and rows of the board")
-      .add("threads", &threads, "of each side")
-      .add("repeats", &repeats, "runs of each side, in turn")
+                          "Tasks without a cut-off on one device, beside rivals. Figures:" + list);
+  line.add("figure", &names, "which, with commas between them, or all")
+      .add("fib", &sizes.fib, "which Fibonacci number; 0: 40 on a GPU, 35 on a CPU")
+      .add("queens", &sizes.queens, "queens, and rows of the board; 0: 16 on a GPU, 13 on a CPU")
+      .add("queue-fib", &sizes.queue_fib, "which by one queue in device memory")
+      .add("queue-queens", &sizes.queue_queens, "how many by one queue in device memory")
+      .add("launch-fib", &sizes.launch_fib, "which by dynamic parallelism")
+      .add("channel-fib", &sizes.channel_fib, "which in Figures 4-15 and 4-16")
+      .add("channel-queens", &sizes.channel_queens, "how many there")
+      .add("speedup-fib", &sizes.speedup_fib,
+           "which in Figure 4-13 and with little memory; 0: 38 on a GPU, 32 on a CPU")
+      .add("speedup-queens", &sizes.speedup_queens, "how many there; 0: 15 on a GPU, 12 on a CPU")
+      .add("speedup-sort", &sizes.speedup_sort, "words there; 0: 32 M on a GPU, 2 M on a CPU")
+      .add("sort", &sizes.sort, "words to sort; 0: 100 M on a GPU, 10 M on a CPU")
+      .add("mandelbrot", &sizes.mandelbrot, "pixels of a side; 0: 8192 on a GPU, 1024 on a CPU")
+      .add("stops", &sizes.stops, "runs that are ended early, of each kind")
+      .add("threads", &threads, "of each side, on a CPU")
+      .add("repeats", &effort.repeats, "runs of each side, in turn")
+      .add("seconds", &effort.seconds, "of a side's runs: no more are started")
       .add("json", &json, "write one JSON object to this file; - is standard output");
-  (void)line.parse(argc, argv);
-  if (fib > 60 || queens == 0 || queens > 18 || threads == 0 || threads > 1024 || repeats == 0) {
-    std::fprintf(stderr,
-                 "esker-bench-tasks: --fib is at most 60, --queens 1 to 18, --threads 1 to 1024, --repeats "
-                 "at least 1\n");
-    return 2;
-  }
+  const esker::Config config = line.parse(argc, argv);
+  if (threads == 0 || threads > 1024) usage("--threads is 1 to 1024");
+  if (sizes.stops == 0) usage("--stops is at least 1");
+  if (effort.repeats == 0 || effort.repeats > 10'000) usage("--repeats is 1 to 10000");
+  const std::vector<const Figure*> figures = figures_named(names);
   nlohmann::json report = esker::bench::provenance("tasks");
+  const esker::Device device = open(config.device);
+  const bool is_on_gpu = device.backend() != esker::Backend::kCpu;
+  const auto use = [](std::uint64_t& size, std::uint64_t otherwise) { size = size != 0 ? size : otherwise; };
+  use(sizes.fib, is_on_gpu ? 40 : 35);
+  use(sizes.queens, is_on_gpu ? 16 : 13);
+  use(sizes.speedup_fib, is_on_gpu ? 38 : 32);
+  use(sizes.speedup_queens, is_on_gpu ? 15 : 12);
+  use(sizes.sort, is_on_gpu ? 100'000'000 : 10'000'000);
+  use(sizes.speedup_sort, is_on_gpu ? 32'000'000 : 2'000'000);
+  use(sizes.mandelbrot, is_on_gpu ? 8192 : 1024);
+  check(sizes);
+  const Bench bench{device, static_cast<std::uint32_t>(threads), sizes, effort};
 
-  esker::tasks::Options options;
-  options.domains = static_cast<std::uint32_t>(threads);
-  const esker::Device device = esker::Device::open("cpu");
-  esker::tasks::ForkJoin<esker::bench::Fib> our_fib(device, options);
-  esker::tasks::ForkJoin<esker::bench::Queens> our_queens(device, options);
-  esker::bench::tbb_side::use_threads(static_cast<unsigned>(threads));
-  const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << queens) - 1);
-
-  std::vector<Case> cases;
-  cases.push_back(
-      {fmt::format("fib({})", fib),
-       0,
-       {{"esker", [&] { return static_cast<std::uint64_t>(our_fib.run({static_cast<int>(fib)})); }, {}},
-        {"oneTBB",
-         [&] { return static_cast<std::uint64_t>(esker::bench::tbb_side::fib(static_cast<int>(fib))); },
-         {}}}});
-  cases.push_back(
-      {fmt::format("queens({})", queens),
-       0,
-       {{"esker",
-         [&] {
-           our_queens.run({0, 0, 0, all, all});
-           return our_queens.report().sum;
-         },
-         {}},
-        {"oneTBB", [&] { return esker::bench::tbb_side::queens(static_cast<std::uint32_t>(queens)); }, {}}}});
-
-  for (Case& one : cases) {
-    // A warm-up of both, which must agree.
-    const std::uint64_t found = one.sides[0].run(), theirs = one.sides[1].run();
-    if (found != theirs) {
-      std::fprintf(stderr, "esker-bench-tasks: %s is %llu and %llu\n", one.name.c_str(),
-                   static_cast<unsigned long long>(found), static_cast<unsigned long long>(theirs));
-      return 1;
+  report["device"] = device.name();
+  report["settings"] = {{"threads", threads}, {"repeats", effort.repeats}, {"seconds", effort.seconds}};
+  bool has_failed = false;
+  for (const Figure* figure : figures) {
+    fmt::print("--- {}: {}\n", figure->name, figure->what);
+    std::fflush(stdout);
+    try {
+      report["figures"][figure->name] = figure->take(bench);
+    } catch (const std::exception& error) {
+      // The others are taken all the same.
+      report["figures"][figure->name] = {{"error", error.what()}};
+      fmt::print(stderr, "esker-bench-tasks: {}: {}\n", figure->name, error.what());
+      has_failed = true;
     }
-    one.tasks = static_cast<double>(one.name[0] == 'f' ? our_fib.report().tasks : our_queens.report().tasks);
-    for (std::uint64_t i = 0; i < repeats; ++i) {
-      for (std::size_t s = 0; s < one.sides.size(); ++s) {
-        Side& side = one.sides[(s + i) % one.sides.size()];
-        const auto start = Clock::now();
-        (void)side.run();
-        side.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      }
-    }
-    for (const Side& side : one.sides) {
-      const auto [least, most] = std::minmax_element(side.seconds.begin(), side.seconds.end());
-      fmt::print("{:12} {:8} {:9.4f} s ({:.4f} to {:.4f}), {:8.2f} M tasks/s\n", one.name, side.name,
-                 median(side.seconds), *least, *most, one.tasks / median(side.seconds) / 1e6);
-    }
-    const double ratio = median(one.sides[1].seconds) / median(one.sides[0].seconds);
-    fmt::print("{:12} esker / oneTBB {:.2f}\n", one.name, ratio);
-    report["results"].push_back({{"problem", one.name},
-                                 {"result", found},
-                                 {"tasks", one.tasks},
-                                 {"esker_seconds", one.sides[0].seconds},
-                                 {"onetbb_seconds", one.sides[1].seconds},
-                                 {"esker_over_onetbb", ratio}});
+    std::fflush(stdout);
+    if (!json.empty() && json != "-") esker::bench::write_json(report, json);
   }
-  report["settings"] = {{"threads", threads}, {"repeats", repeats}};
-  if (!json.empty()) esker::bench::write_json(report, json);
-  return 0;
+  if (json == "-") esker::bench::write_json(report, json);
+  return has_failed ? 1 : 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "esker-bench-tasks: %s\n", error.what());
   return 1;

@@ -1,11 +1,13 @@
-// fib and queens on oneTBB: a task_group a call, as its users write them.
+// fib and queens on oneTBB: a task_group a call, as its users write them; its sort.
 #include <array>
 #include <memory>
 
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_sort.h>
 #include <oneapi/tbb/task_group.h>
 
-#include "problems.hpp"
+#include "sides.hpp"
+#include "sorts.hpp"
 
 namespace esker::bench::tbb_side {
 
@@ -42,5 +44,7 @@ std::uint64_t place(std::uint32_t columns, std::uint32_t left, std::uint32_t rig
 }  // namespace
 
 std::uint64_t queens(std::uint32_t n) { return place(0, 0, 0, (1u << n) - 1); }
+
+void sort(std::vector<std::uint32_t>& words) { tbb::parallel_sort(words.begin(), words.end()); }
 
 }  // namespace esker::bench::tbb_side

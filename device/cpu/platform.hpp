@@ -4,11 +4,20 @@
 #include <esker/device/platform.hpp>
 
 #include <sched.h>
+#include <time.h>
+
+#include <cstdint>
 
 namespace esker::detail {
 
 /// Gives way once.
 ESKER_HD inline void give_way() { sched_yield(); }
+ESKER_HD inline std::uint64_t clock_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+ESKER_HD inline std::uint64_t clock_ticks() { return clock_ns(); }
 
 /// The lanes of the GPU that was built run on the host's cores.
 inline constexpr bool kLanesUseHostCores = false;

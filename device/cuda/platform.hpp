@@ -2,6 +2,8 @@
 // device/cpu/platform.hpp.
 #pragma once
 
+#include <cstdint>
+
 #include <esker/device/platform.hpp>
 
 #if defined(ESKER_ON_CUDA)
@@ -9,6 +11,12 @@
 namespace esker::detail {
 
 ESKER_HD inline void give_way() { __nanosleep(100); }
+ESKER_HD inline std::uint64_t clock_ns() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+ESKER_HD inline std::uint64_t clock_ticks() { return static_cast<std::uint64_t>(clock64()); }
 
 inline constexpr bool kLanesUseHostCores = false;
 inline constexpr bool kHostCallsDeviceCode = false;

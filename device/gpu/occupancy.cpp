@@ -45,7 +45,7 @@ LaunchPlan Occupancy::plan_resident(const KernelFacts& kernel, std::uint32_t gro
   plan.lent_bytes = lend(kernel, group_lanes, most_lent);
   const std::uint64_t held = std::max<std::uint64_t>(
       1, std::uint64_t{limits_.processors} * kernel.groups_a_processor(group_lanes, plan.lent_bytes));
-  const std::uint64_t part = std::max<std::uint64_t>(1, (held - held / kReservedPart) / sharers_);
+  const std::uint64_t part = part_of(held);
   plan.groups = std::min(part, (lanes + group_lanes - 1) / group_lanes);
   // A guest's group finds at least what one of these would take.
   if (guests_are_required_) leave(kernel.declared_scratch() + kScratchAside + plan.lent_bytes);

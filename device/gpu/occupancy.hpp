@@ -2,6 +2,7 @@
 // vendor's header, and no call of the device's runtime.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -72,6 +73,10 @@ class ESKER_API Occupancy {
 
   /// Processes whose kernels run on this GPU at a time, this one included. Each launch takes its part.
   void set_sharers(std::uint32_t sharers) { sharers_ = sharers; }
+  /// Of so many groups that the GPU holds, those that a launch takes whose groups stay: at least one.
+  std::uint64_t part_of(std::uint64_t groups) const {
+    return std::max<std::uint64_t>(1, (groups - groups / kReservedPart) / sharers_);
+  }
   /// Kernels run on this GPU that this broker does not plan: guests find the least.
   void expect_unplanned() { leave(0); }
 

@@ -2,6 +2,8 @@
 // device/cpu/platform.hpp.
 #pragma once
 
+#include <cstdint>
+
 #include <esker/device/platform.hpp>
 
 #if defined(ESKER_ON_HIP)
@@ -9,6 +11,9 @@
 namespace esker::detail {
 
 ESKER_HD inline void give_way() { __builtin_amdgcn_s_sleep(2); }
+/// The constant clock of 100 MHz.
+ESKER_HD inline std::uint64_t clock_ns() { return __builtin_amdgcn_s_memrealtime() * 10; }
+ESKER_HD inline std::uint64_t clock_ticks() { return __builtin_readcyclecounter(); }
 
 inline constexpr bool kLanesUseHostCores = false;
 inline constexpr bool kHostCallsDeviceCode = false;

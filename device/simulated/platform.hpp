@@ -2,6 +2,10 @@
 // the host. The same names as device/cpu/platform.hpp.
 #pragma once
 
+#include <time.h>
+
+#include <cstdint>
+
 #include <esker/device/platform.hpp>
 #include <esker/device/simulated/lanes.hpp>
 
@@ -12,6 +16,12 @@
 namespace esker::detail {
 
 inline void give_way() { simulated::yield(); }
+inline std::uint64_t clock_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+inline std::uint64_t clock_ticks() { return clock_ns(); }
 
 inline constexpr bool kLanesUseHostCores = true;
 

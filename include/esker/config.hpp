@@ -107,4 +107,8 @@ ESKER_API std::string to_json(const Config& config);
 /// Error{kConfiguration}.
 ESKER_API Config config_from_arguments(int& argc, char** argv);
 
+/// Local. Processes that a launcher of MPI or Slurm has started together with this one, by its variables; 1:
+/// it is alone. For programs that need a Runtime only where there are several.
+ESKER_API std::uint64_t launched_processes() noexcept;
+
 }  // namespace esker

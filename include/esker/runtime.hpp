@@ -30,6 +30,7 @@ enum class Reduction { kSum, kMin, kMax };
 
 namespace detail {
 struct Medium;
+class TaskCourier;
 /// What Runtime's templates do, in each compiler pass another thing (runtime/kernel_dispatch.hpp).
 template <class Pass>
 struct Dispatch;
@@ -165,6 +166,7 @@ class ESKER_API Runtime {
  private:
   template <class>
   friend struct detail::Dispatch;
+  friend class detail::TaskCourier;
   using HostWorker = detail::HostWorker;
   LaunchShape shape_of(std::uint64_t lanes) const noexcept;
   GroupExecution group_execution() const noexcept;

@@ -89,7 +89,7 @@ class GroupOutbox {
       if (attempt.took != 0)
         attempt = state.blocks.write_there(Pool{}, bin, command.word(), width, words, attempt.took);
       if (attempt.left && attempt.complete == kNone)
-        attempt.complete = state.blocks.make_way(Pool{}, bin, command.word(), width, MostColumns{});
+        attempt = state.blocks.make_way(Pool{}, bin, command.word(), width, words, MostColumns{});
       if (attempt.complete != kNone) (void)state.pending.fetch_add_relaxed(1u << attempt.complete);
       if (!attempt.left) return true;
     }

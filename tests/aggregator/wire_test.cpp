@@ -101,7 +101,7 @@ std::vector<Damage> damages() {
       field("Destination", 12, std::uint32_t{3}, "it is for PE 3, not for PE 1"),
       field("Reserved", 48, std::uint64_t{1}, "reserved fields are not zero"),
       field("LastReserved", 63, std::uint8_t{1}, "reserved fields are not zero"),
-      field("Kind", 6, std::uint16_t{11}, "unknown kind 11"),
+      field("Kind", 6, std::uint16_t{12}, "unknown kind 12"),
       field("KindZero", 6, std::uint16_t{0}, "unknown kind 0"),
       field("TextBesideRuns", 36, std::uint32_t{8}, "8 bytes of text in a frame of kind 1"),
       field("TooManyRuns", 32, std::uint32_t{4}, "run 3 of 4 starts at byte 192 of 192"),
@@ -161,12 +161,13 @@ TEST(Wire, GoodFramesOfEveryKindPass) {
   EXPECT_EQ(defect(FrameBuilder(Kind::kMessages, kSource, kReceiver).bytes()), "");
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
                           Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest,
-                          Kind::kStatusReply, Kind::kFailure}) {
+                          Kind::kStatusReply, Kind::kFailure, Kind::kLetter}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).value(~0ull).bytes()), "");
   }
 }
 
-TEST(Wire, OnlyAFailureAndAStatusHaveText) {
+TEST(Wire, OnlyAFailureAStatusAndALetterHaveText) {
+  EXPECT_EQ(defect(FrameBuilder(Kind::kLetter, kSource, kReceiver).value(7).text("bytes").bytes()), "");
   for (const Kind kind : {Kind::kQuietRequest, Kind::kQuietReply, Kind::kHangReport, Kind::kDrainRequest,
                           Kind::kDirectQuietRequest, Kind::kDirectQuietReply, Kind::kStatusRequest}) {
     EXPECT_EQ(defect(FrameBuilder(kind, kSource, kReceiver).text("hm").bytes()),

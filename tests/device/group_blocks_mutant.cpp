@@ -59,16 +59,14 @@ struct Group {
   Pool pool() { return {memory}; }
 };
 
-/// Opens a block of two columns.
-void open(Group& group) {
-  const auto most = [](std::uint32_t, std::uint32_t) { return kBlockWords; };
-  (void)group.blocks.make_way(group.pool(), 0, 1, 1, most);
-}
-/// Appends `message`, and returns the sum of the messages that this flushes.
+/// Appends `message`, which opens a block of two columns where none is open. Returns the sum of the messages
+/// that this flushes.
 std::uint64_t append(Group& group, std::uint64_t message) {
   const std::uint64_t words[1] = {message};
-  const auto attempt =
-      group.blocks.try_append(group.pool(), 0, 1, std::integral_constant<std::uint32_t, 1>{}, words);
+  const std::integral_constant<std::uint32_t, 1> width{};
+  const auto most = [](std::uint32_t, std::uint32_t) { return kBlockWords; };
+  auto attempt = group.blocks.try_append(group.pool(), 0, 1, width, words);
+  if (attempt.left) attempt = group.blocks.make_way(group.pool(), 0, 1, width, words, most);
   if (attempt.complete == Blocks::kNone) return 0;
   std::uint64_t row[kBlockWords] = {};
   (void)group.blocks.copy(group.pool(), LoneLane{}, {0, 1, 0}, attempt.complete,
@@ -96,7 +94,6 @@ bool fill_together() {
   Group group;
   std::uint64_t sum = 0;
   by_turns(group, 2, [&](std::uint32_t turn) {
-    if (turn == 0) open(group);
     const std::uint64_t flushed = append(group, turn + 1);
     if (turn == 1) sum = flushed;
   });
@@ -108,7 +105,6 @@ bool open_again() {
   Group group;
   std::uint64_t sums[2] = {};
   by_turns(group, 2, [&](std::uint32_t turn) {
-    open(group);
     for (std::uint64_t message = 1; message <= 2; ++message) sums[turn] += append(group, message);
   });
   return sums[0] == 3 && sums[1] == 3;

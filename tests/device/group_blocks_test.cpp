@@ -23,14 +23,11 @@ struct Fixture : ::testing::Test {
   static constexpr std::integral_constant<std::uint32_t, 2> kWidth{};
   static std::uint32_t most(std::uint32_t, std::uint32_t) { return ~0u; }
 
-  /// One try, after which the bin has an open block for the command, where one could be opened.
+  /// What a lane does once, without the waiting.
   Blocks::Attempt append(std::uint32_t bin, std::uint32_t command, std::uint64_t word) {
     const std::uint64_t words[2] = {word, 10 * word};
     const auto attempt = blocks.try_append(pool, bin, command, kWidth, words);
-    if (!attempt.left) return attempt;
-    if (const std::uint32_t closed = blocks.make_way(pool, bin, command, 2, most); closed != Blocks::kNone)
-      return {true, closed, 0};
-    return blocks.try_append(pool, bin, command, kWidth, words);
+    return attempt.left ? blocks.make_way(pool, bin, command, kWidth, words, most) : attempt;
   }
   /// Rows of a complete block's messages.
   std::vector<std::vector<std::uint64_t>> flush(std::uint32_t index) {
@@ -68,6 +65,31 @@ TEST_F(GroupBlocksTest, ClosesThePackageOfAnotherCommand) {
   ASSERT_NE(other.complete, Blocks::kNone);
   EXPECT_EQ(flush(other.complete), (std::vector<std::vector<std::uint64_t>>{{1}, {10}}));
   EXPECT_TRUE(append(0, 8, 2).is_over());
+}
+
+// Lanes with different commands that take turns at every step: without a column for whoever opens they would
+// close each other's empty blocks for ever.
+TEST_F(GroupBlocksTest, EachOpeningBringsAMessageOnItsWay) {
+  const std::uint64_t words[2] = {1, 10};
+  for (std::uint32_t turn = 0; turn < 100; ++turn) {
+    const auto opened = blocks.make_way(pool, 0, turn, kWidth, words, most);
+    EXPECT_TRUE(opened.is_over());
+    const auto closed = blocks.make_way(pool, 0, turn + 1, kWidth, words, most);
+    EXPECT_TRUE(closed.left);
+    ASSERT_NE(closed.complete, Blocks::kNone);
+    EXPECT_FALSE(Blocks::is_empty(blocks.block(closed.complete)));
+    EXPECT_EQ(flush(closed.complete)[0], std::vector<std::uint64_t>{1});
+  }
+}
+
+TEST_F(GroupBlocksTest, CompletesABlockOfOneColumnByOpeningIt) {
+  const auto one = [](std::uint32_t, std::uint32_t) { return 1u; };
+  const std::uint64_t words[2] = {1, 10};
+  const auto attempt = blocks.make_way(pool, 0, 7, kWidth, words, one);
+  EXPECT_FALSE(attempt.left);
+  ASSERT_NE(attempt.complete, Blocks::kNone);
+  EXPECT_EQ(flush(attempt.complete)[0], std::vector<std::uint64_t>{1});
+  EXPECT_EQ(blocks.close(0), Blocks::kNone);
 }
 
 TEST_F(GroupBlocksTest, KeepsBinsApart) {
@@ -108,8 +130,8 @@ TEST_F(GroupBlocksTest, IsNotReadyWhileEveryBlockIsBeingSent) {
 
 TEST_F(GroupBlocksTest, HoldsNoMoreThanTheSinkTakes) {
   const auto two = [](std::uint32_t, std::uint32_t) { return 2u; };
-  EXPECT_EQ(blocks.make_way(pool, 0, 7, 2, two), Blocks::kNone);
-  EXPECT_TRUE(append(0, 7, 1).is_over());
+  const std::uint64_t words[2] = {1, 10};
+  EXPECT_TRUE(blocks.make_way(pool, 0, 7, kWidth, words, two).is_over());
   EXPECT_NE(append(0, 7, 2).complete, Blocks::kNone);
 }
 

@@ -80,6 +80,7 @@ void write_kinds() {
   }
   write("kind_4", FrameBuilder(Kind::kFailure, 2, kFuzzReceiver).value(3).text("out of cheese").bytes());
   write("kind_10", FrameBuilder(Kind::kStatusReply, 2, kFuzzReceiver).value(121).text("waits").bytes());
+  write("kind_11", FrameBuilder(Kind::kLetter, 2, kFuzzReceiver).value(1).text("bytes").bytes());
 }
 
 void write_damaged() {

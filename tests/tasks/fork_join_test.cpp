@@ -95,6 +95,22 @@ TEST(ForkJoin, RunsTypesThatSpawnEachOther) {
   for (const int n : {0, 2, 4, 10, 20, 26}) ASSERT_EQ(run.run(Even{n}), even(n)) << n;
 }
 
+// Children of a call before the one that then() follows: it waits for them, and gets no result of theirs.
+struct Spread {
+  static constexpr int kMaxSpawns = 4;
+  int n;
+  ESKER_HD void operator()(auto& task) const {
+    if (n <= 0) return task.give(1);
+    task.spawn(Spread{n - 2});
+    task.spawn(Spread{n - 2});
+    task.spawn(Spread{n - 1}, Spread{0}).then([](auto& then, long a, long b) { then.give(a + 10 * b); });
+  }
+};
+TEST(ForkJoin, ThenGetsTheResultsOfItsOwnChildren) {
+  EXPECT_EQ(tasks::run(device(), Spread{1}), 11);
+  EXPECT_EQ(tasks::run(device(), Spread{8}), 81);
+}
+
 // spawn, sync, spawn, sync: a chain of continuations, each of which spawns what the one before it gave.
 struct Chain {
   static constexpr int kMaxSpawns = 1;
@@ -165,18 +181,28 @@ TEST(ForkJoin, ContinuesAfterChildrenThatGiveNothing) {
   count_all<CountThen>([](std::uint64_t* counts, std::uint32_t n) { return CountThen{{counts, 0, n}}; });
 }
 
-// A continuation has the results of the children that it was said of, whatever was spawned before them.
+// A continuation has the results of the children that it was said of, whatever is spawned before and after
+// them.
 struct Digits {
   static constexpr int kMaxSpawns = 5;
   int n;
   ESKER_HD void operator()(auto& task) const {
-    if (n != 0) return task.give(n);
-    task.spawn(Digits{1}, Digits{2});
-    task.spawn(Digits{3});
+    if (n > 0) return task.give(n);
+    if (n == 0) {
+      task.spawn(Digits{1}, Digits{2});
+      task.spawn(Digits{3});
+    }
     task.spawn(Digits{4}, Digits{5}).then([](auto& then, long a, long b) { then.give(10 * a + b); });
+    if (n == -1) {
+      task.spawn(Digits{1}, Digits{2});
+      task.spawn(Digits{3});
+    }
   }
 };
-TEST(ForkJoin, ContinuesWithTheChildrenThatItWasSaidOf) { EXPECT_EQ(tasks::run(device(), Digits{0}), 45); }
+TEST(ForkJoin, ContinuesWithTheChildrenThatItWasSaidOf) {
+  EXPECT_EQ(tasks::run(device(), Digits{0}), 45);
+  EXPECT_EQ(tasks::run(device(), Digits{-1}), 45);
+}
 
 // Deeper than what is at hand, on one domain and on all: levels go to memory and come back.
 struct Down {

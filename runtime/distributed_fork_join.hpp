@@ -1,0 +1,172 @@
+// Runs of tasks over all PEs. Private to include/esker/distributed_tasks.hpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <esker/runtime.hpp>
+#include <esker/runtime/task_courier.hpp>
+#include <esker/tasks/error.hpp>
+#include <esker/tasks/fork_join.hpp>
+
+namespace esker::tasks {
+
+namespace detail {
+
+/// What is summed over PEs.
+inline constexpr std::array<std::uint64_t Report::*, 12> kSummed{
+    &Report::sum,     &Report::tasks, &Report::batches,   &Report::full_batches,
+    &Report::resumed, &Report::given, &Report::suspended, &Report::spilled,
+    &Report::waits,   &Report::sent,  &Report::received,  &Report::peak_memory_bytes};
+
+/// Each PE's part of the job, where a PE is a process with cores of its own.
+inline Options options_on(const Runtime& runtime, Options options) {
+  if (!runtime.runs_on_device()) {
+    const std::uint32_t threads = runtime.host_threads();
+    options.domains = options.domains == 0 ? threads : std::min(options.domains, threads);
+  }
+  return options;
+}
+
+}  // namespace detail
+
+/// Runs a task of type `Root`, and what it spawns, on all PEs of a Runtime: what one has too much of goes to
+/// those that have nothing, and `task.spawn_at(pe, child)` runs a child on a PE of the program's choice.
+///
+/// State    ready -> running -> ready: any number of runs, one at a time.
+/// Contract As ForkJoin; the constructor and run() are collective, with the same Root on every PE. Tasks
+/// travel byte by
+///          byte: what they point to is another PE's. What each PE has of its own they find by
+///          task.local<T>() (Options::local). A type that spawns on other PEs has `using SpawnsAt =
+///          Types<...>` of those. Tasks on a GPU and messages of lanes are apart: quiet() and barrier_all()
+///          know nothing of tasks.
+/// Progress Tasks move while PEs are in run(), and at no other time. On GPUs that several PEs share, their
+///          kernels have to run at a time (CUDA's multi-process service).
+/// Errors   As ForkJoin, on every PE alike: a TaskError names the PE that ended the run. What a task throws
+///          on the CPU is thrown on its own PE, and is a TaskError on the others. Error{kConfiguration}: a
+///          task does not fit in --node-buffer-bytes. What the Runtime has failed with.
+template <class Root, class Shape = detail::ThreadShape, class Pass = esker::detail::Pass>
+class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, Pass> {
+  using Base = ForkJoin<Root, detail::RemoteShape<Shape>, Pass>;
+
+ public:
+  using Result = typename Base::Result;
+
+  explicit DistributedForkJoin(Runtime& runtime, const Options& options = {})
+      : Base(runtime.device(), detail::options_on(runtime, options)),
+        runtime_{runtime},
+        port_{runtime.device().template pinned<detail::PortMemory>(1, {"a port of tasks"})},
+        slots_{runtime.device().template pinned<std::uint32_t>(
+            esker::detail::TaskCourier::slot_words(Base::format()), {"tasks between PEs"})},
+        courier_{runtime, Base::format(), port_[0], slots_.data()} {}
+
+  /// Collective. Runs PE 0's root; the others' is not looked at. Returns its result on every PE.
+  Result run(const Root& root) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::uint32_t pe = runtime_.pe();
+    if (pe == 0) Base::write_first_bundle(root);
+    courier_.begin(Base::report().domains);
+    Base::prepare({pe, runtime_.n_pes(), port_.data()});
+    std::exception_ptr thrown = run_domains();
+    Base::end(start);
+    return agree(thrown);
+  }
+
+  /// Of this PE in the last run.
+  const Report& report() const { return Base::report(); }
+  /// Sums over PEs, but for the time, which is the longest.
+  const Report& total() const { return total_; }
+
+ private:
+  static constexpr std::size_t kResultWords = (detail::kSizeOf<Result> + 7) / 8;
+
+  /// Returns what a task has thrown.
+  std::exception_ptr run_domains() {
+    std::exception_ptr thrown;
+#if defined(ESKER_ON_CPU)
+    // The port is this thread's, and the domains are another's: it may have to drive the network.
+    using S = detail::SchedulerOf<Root, detail::RemoteShape<Shape>>;
+    detail::Port<S> port(detail::ThreadLanes{}, Base::run_state());
+    std::atomic<bool> has_ended{false};
+    {
+      const std::jthread domains([&] {
+        try {
+          Base::launch_domains();
+        } catch (...) {
+          thrown = std::current_exception();
+          (void)Base::run_state().end(detail::Outcome::kFailed);
+        }
+        has_ended.store(true, std::memory_order_release);
+      });
+      try {
+        courier_.carry(
+            Base::options().stop, [&] { return !port.has_ended() && port.step(); },
+            [&] { return has_ended.load(std::memory_order_acquire); });
+      } catch (...) {
+        courier_.end_domains();
+        (void)port.has_ended();
+        throw;
+      }
+    }
+#else
+    Base::launch_domains();
+    try {
+      courier_.carry(
+          Base::options().stop, [] { return false; }, [&] { return Base::stream().is_idle(); });
+    } catch (...) {
+      courier_.end_domains();
+      Base::stream().synchronize();
+      throw;
+    }
+#endif
+    return thrown;
+  }
+
+  Result agree(const std::exception_ptr& thrown) {
+    Report& mine = Base::last_report();
+    mine.sent = courier_.sent();
+    mine.received = courier_.received();
+    std::vector<std::uint64_t> sums, result(kResultWords, 0);
+    for (const auto field : detail::kSummed) sums.push_back(mine.*field);
+    sums.push_back(mine.domains);
+    if constexpr (!std::is_void_v<Result>) {
+      const Result value = this->template result<Result>();
+      std::memcpy(result.data(), &value, sizeof value);
+    }
+    const auto ending = courier_.agree(Base::seen().how(), sums, result);
+    total_ = mine;
+    for (std::size_t i = 0; i < detail::kSummed.size(); ++i) total_.*detail::kSummed[i] = sums[i];
+    total_.domains = static_cast<std::uint32_t>(sums.back());
+    std::uint64_t longest = static_cast<std::uint64_t>(mine.time.count());
+    runtime_.all_reduce(std::span(&longest, 1), Reduction::kMax);
+    total_.time = std::chrono::nanoseconds(longest);
+    if (thrown) std::rethrow_exception(thrown);
+    if (ending.how.outcome != detail::Outcome::kDone) {
+      detail::throw_outcome(ending.how,
+                            "PE " + std::to_string(ending.pe) + " (here " + Base::device().name() + ")",
+                            Base::options().memory_bytes);
+    }
+    if constexpr (!std::is_void_v<Result>) {
+      std::uint32_t words[detail::words(sizeof(Result))];
+      std::memcpy(words, result.data(), sizeof words);
+      return detail::load_columns<Result>(words, 1);
+    }
+  }
+
+  Runtime& runtime_;
+  Report total_;
+  PinnedArray<detail::PortMemory> port_;
+  PinnedArray<std::uint32_t> slots_;
+  esker::detail::TaskCourier courier_;
+};
+
+}  // namespace esker::tasks
