@@ -59,8 +59,9 @@ struct Ending {
   }
   /// Looks whether the user wants it to end, too.
   ESKER_HD bool has_ended_or_should() {
-    if (stop->load_relaxed() != 0) (void)end(Outcome::kStopped);
-    return has_ended();
+    const bool should = stop->load_relaxed() != 0, has = has_ended();  // both are on their way at a time
+    if (should && !has) (void)end(Outcome::kStopped);
+    return should || has;
   }
 };
 

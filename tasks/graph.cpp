@@ -64,8 +64,8 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
   switch (how.outcome) {
     case Outcome::kFailed:
       raise(Error::Kind::kTask, TaskError::Reason::kFailed,
-            fmt::format("a task of '{}' failed with code {} ({}, {})", name(how.error_type),
-                        how.error_code, values[0], values[1]));
+            fmt::format("a task of '{}' failed with code {} ({}, {})", name(how.error_type), how.error_code,
+                        values[0], values[1]));
       break;
     case Outcome::kMisuse:
       raise(Error::Kind::kTask, TaskError::Reason::kMisuse,

@@ -84,18 +84,16 @@ ESKER_PASS_BEGIN
 ///     graph.seed(rays, span);
 ///     graph.run(tasks::node(rays, Trace{hits}).into(hits), tasks::node(hits, Shade{rays}).into(rays));
 ///
-/// State    channels are made -> runs, one at a time, any number. Memory is allocated by the first run;
-/// nothing
-///          is on the device between runs but that.
+/// State    channels are made -> runs, one at a time, any number. What is for full channels is allocated by
+///          the first run; nothing is on the device between runs but memory.
 /// Contract One thread. Elements run in any order, each once, on any lane; those of higher priority first, as
-///          far as a domain sees. A function may be called with any number of lanes of its wave beside it, so
-///          it must not wait for another element's.
-/// Progress No call waits for place: see WhenFull. A run ends when nothing waits and nothing runs.
-/// Errors   Error{kOutOfMemory} where the device has not the memory. Error{kConfiguration}: the graph is
-/// wrong;
-///          says what. A run throws a TaskError: a task failed, spawned where it had not said so, a channel
-///          that must not was full, memory_bytes were short, or it was stopped. The next run is not touched
-///          by it. What a function throws on the CPU is thrown here.
+///          far as a domain sees. Lanes of a wave call the function side by side, so it must not wait for
+///          another element's call.
+/// Progress No spawn waits for place: see WhenFull. A run ends when nothing waits and nothing runs.
+/// Errors   Error{kOutOfMemory}: the device has not the memory. Error{kConfiguration}: the graph is wrong;
+///          it says how. A run throws a TaskError: a task failed, spawned where its node had not said so,
+///          found a channel full that must not be, or no memory; or the run was stopped. The next run is
+///          not touched by it. What a function throws on the CPU is thrown here.
 class Graph {
  public:
   explicit Graph(const Device& device, const Options& options = {})
@@ -151,41 +149,49 @@ class Graph {
   /// For tests: batches on the CPU as Shape has them.
   template <class Shape, class... Nodes>
   const GraphReport& run_as(const Nodes&... nodes) {
-    using List = detail::NodeList<Nodes...>;
     const std::vector<detail::NodeFacts> facts{{nodes.graph, nodes.number, nodes.targets, nodes.is_mixed}...};
     detail::check_nodes(report_.channels, id_, facts);
-    const List list(nodes...);
+    const detail::NodeList<Nodes...> list(nodes...);
     const auto start = std::chrono::steady_clock::now();
     if (device_.backend() == Backend::kCpu) {
-      const LaunchShape shape = shape_of_threads();
-      channels_.lay_out(report_, Shape::kBatch, 1);
-      begin(facts, static_cast<std::uint32_t>(shape.lanes));
-      const detail::ThreadGraph<List, Shape> kernel{state_.data(), parameters_, channels_.words(),
-                                                    hot_.data(), &list};
-      try {
-        device_.launch(shape, kernel, stream_);
-      } catch (...) {
-        is_clean_ = false;
-        throw;
-      }
+      run_threads<Shape>(list, facts);
     } else {
-      const std::uint32_t lanes = device_.properties().wave_lanes;
-      channels_.lay_out(report_, lanes, lanes);
-      detail::WaveGraph<List> kernel{state_.data(), parameters_, channels_.words(), list};
-      const LaunchShape shape = shape_of_waves(kernel, lanes);
-      begin(facts, static_cast<std::uint32_t>(shape.lanes / lanes));
-      kernel.parameters = parameters_;
-      device_.launch(shape, kernel, stream_, scratch_bytes_);
-      stop_relay_.wait(stream_, options_.stop, &state_.data()->stop_word);
+      run_waves(list, facts);
     }
     end(start);
     return report_;
   }
 
  private:
-  static constexpr std::uint32_t kScratchAside =
-      2048;                                   // what a kernel of this kind declares, and the device keeps
+  // What a kernel of this kind declares, and the device keeps.
+  static constexpr std::uint32_t kScratchAside = 2048;
   static constexpr std::uint32_t kWaves = 4;  // of a group
+
+  template <class Shape, class List>
+  void run_threads(const List& list, const std::vector<detail::NodeFacts>& facts) {
+    const LaunchShape shape = shape_of_threads();
+    channels_.lay_out(report_, Shape::kBatch, 1);
+    begin(facts, static_cast<std::uint32_t>(shape.lanes));
+    const detail::ThreadGraph<List, Shape> kernel{state_.data(), parameters_, channels_.words(), hot_.data(),
+                                                  &list};
+    try {
+      device_.launch(shape, kernel, stream_);
+    } catch (...) {
+      is_clean_ = false;
+      throw;
+    }
+  }
+  template <class List>
+  void run_waves(const List& list, const std::vector<detail::NodeFacts>& facts) {
+    const std::uint32_t lanes = device_.properties().wave_lanes;
+    channels_.lay_out(report_, lanes, lanes);
+    detail::WaveGraph<List> kernel{state_.data(), parameters_, channels_.words(), list};
+    const LaunchShape shape = shape_of_waves(kernel, lanes);
+    begin(facts, static_cast<std::uint32_t>(shape.lanes / lanes));
+    kernel.parameters = parameters_;
+    device_.launch(shape, kernel, stream_, scratch_bytes_);
+    stop_relay_.wait(stream_, options_.stop, &state_.data()->stop_word);
+  }
 
   LaunchShape shape_of_threads() const {
     std::uint32_t domains = device_.properties().processors;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 
 #include <esker/device/platform.hpp>
 #include <esker/tasks/graph_state.hpp>
@@ -70,10 +71,9 @@ ESKER_PASS_BEGIN
 /// State    working -> idle -> working, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
 /// Protocol A domain runs what is on its stacks first: elements that found a channel full. Then the channel
-/// of
-///          the highest priority that has a full batch; when none has, that of the highest priority that has
-///          anything (the predicate of the thesis, 4.1.1). It counts what its own buffers have, and mostly
-///          nothing else: what domains share it looks at every few batches, and when it has nothing.
+///          of the highest priority that has a full batch; when none has, that of the highest priority that
+///          has anything (the predicate of the thesis, 4.1.1). It knows what its own buffers have; what
+///          domains share it looks at every few batches, and when it has nothing.
 template <class Shape, class Nodes>
 class GraphDomain {
   using Lanes = DomainLanes;
@@ -125,16 +125,19 @@ class GraphDomain {
   ESKER_HD Choice choose() {
     const bool looks = Shape::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0;
     if (Shape::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
-    if (looks && has_ended()) return {How::kEnded, 0, 0, 0};
+    if (looks) {
+      const std::uint32_t seen = look();
+      if (seen & kRunHasEnded) return {How::kEnded, 0, 0, 0};
+      if (seen & kOthersHaveNothing) share();
+    }
     const std::uint32_t stacked = first([](const OwnChannel& own) { return own.stacked != 0; });
     if (stacked != kNone) return own_batch(How::kStack, stacked, place_.own(stacked).stacked);
     if (!looks) {
       std::uint32_t c = first([](const OwnChannel& own) { return own.count >= kBatch; });
       if (c == kNone) c = first([](const OwnChannel& own) { return own.count != 0; });
       if (c != kNone) return own_batch(How::kBuffer, c, place_.own(c).count);
+      if (look() & kRunHasEnded) return {How::kEnded, 0, 0, 0};
     }
-    if (lanes_.of_leader([&] { return state_.hungry.load_relaxed(); }) != 0) share();
-    look();
     std::uint32_t c = first([](const OwnChannel& own) { return own.count + own.waiting >= kBatch; });
     if (c == kNone) c = first([](const OwnChannel& own) { return own.count + own.waiting != 0; });
     if (c == kNone) return {How::kNothing, 0, 0, 0};
@@ -161,12 +164,18 @@ class GraphDomain {
     return {how, channel, n, 0};
   }
 
+  enum Seen : std::uint32_t { kRunHasEnded = 1, kOthersHaveNothing = 2 };
   /// Looks at what domains share.
-  ESKER_HD void look() {
+  ESKER_HD std::uint32_t look() {
+    const std::uint32_t seen = lanes_.of_leader([&] {
+      const bool is_hungry = state_.hungry.load_relaxed() != 0;
+      return (state_.has_ended_or_should() ? kRunHasEnded : 0u) | (is_hungry ? kOthersHaveNothing : 0u);
+    });
     lanes_.for_each(parameters_.nodes, [&](std::uint32_t r) {
       const std::uint32_t c = parameters_.by_priority[r];
       see(place_.own(c), place_.channel(c));
     });
+    return seen;
   }
   ESKER_HD static void see(OwnChannel& own, const ChannelState& channel) {
     const std::uint64_t seeds = channel.seed_count != 0 ? channel.seeds_left() : 0;
@@ -193,10 +202,9 @@ class GraphDomain {
       bool is_full = false;  // for one: what is given are the last ones
       lanes_.together(n, [&](auto& view, std::uint32_t i, bool active) {
         const bool gives = active && !is_full;
-        const bool got = place_.put(view, channel.ring, gives, [&](std::byte* at) {
+        const bool got = place_.put(view, channel.ring, gives, [&](std::uint32_t* at) {
           const std::uint32_t* const from = place_.buffer_of(own) + (have - 1 - i);
-          for (std::uint32_t w = 0; w < channel.words; ++w)
-            reinterpret_cast<std::uint32_t*>(at)[w] = from[w * place_.buffer];
+          for (std::uint32_t w = 0; w < channel.words; ++w) at[w] = from[w * place_.buffer];
         });
         given += view.position_among(got).total;
         is_full = is_full || view.any(gives && !got);
@@ -223,14 +231,8 @@ class GraphDomain {
         [&](auto& view, std::uint32_t i, T* to) {
           bool has = i < choice.own;
           if (has) {
-            if (is_stack) {
-              __builtin_memcpy(static_cast<void*>(to),
-                               place_.stack_of(channel) + std::uint64_t{left + i} * channel.words * 4,
-                               sizeof(T));
-            } else {
-              const T element = load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer);
-              __builtin_memcpy(static_cast<void*>(to), &element, sizeof element);
-            }
+            new (to) T(is_stack ? load_columns<T>(place_.stacked(channel, left + i), 1)
+                                : load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer));
           }
           if (choice.shared == 0) return has;
           bool wants = !has && i < choice.own + choice.shared;
@@ -259,7 +261,7 @@ class GraphDomain {
     if (!view.any(wants)) return;
     std::uint32_t element = 0;
     const bool got = ring.try_take(view, element, wants);
-    if (got) __builtin_memcpy(static_cast<void*>(to), &ring[element], sizeof(T));
+    if (got) new (to) T(load_columns<T>(reinterpret_cast<const std::uint32_t*>(&ring[element]), 1));
     view.sync();
     ring.free(view, element, got);
     wants = wants && !got;
@@ -272,7 +274,7 @@ class GraphDomain {
     if (wants && mine.index == 0) first = channel.next.fetch_add_relaxed(mine.total);
     const std::uint64_t seed = view.of_first(wants, first) + mine.index;
     if (!wants || seed >= channel.seed_count) return;
-    __builtin_memcpy(static_cast<void*>(to), channel.seeds + seed * sizeof(T), sizeof(T));
+    new (to) T(reinterpret_cast<const T*>(channel.seeds)[seed]);
     wants = false;
   }
 
@@ -304,18 +306,13 @@ class GraphDomain {
     }
     ++waits_;
     typename Lanes::Pause pause;
-    while (!has_ended()) {
-      look();
+    while (true) {
+      const std::uint32_t seen = look();
+      if (seen & kRunHasEnded) return false;
       if (first([](const OwnChannel& own) { return own.waiting != 0; }) != kNone) return true;
-      lanes_.leader([&] {
-        if (state_.hungry.load_relaxed() == 0) state_.hungry.store_relaxed(1);
-      });
+      if (!(seen & kOthersHaveNothing)) lanes_.leader([&] { state_.hungry.store_relaxed(1); });
       pause.once();
     }
-    return false;
-  }
-  ESKER_HD bool has_ended() {
-    return lanes_.of_leader([&] { return state_.has_ended_or_should() ? 1u : 0u; }) != 0;
   }
 
   ESKER_HD void add_counts() {

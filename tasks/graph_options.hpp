@@ -12,10 +12,9 @@ namespace esker::tasks {
 
 /// What becomes of an element whose channel is full.
 enum class WhenFull : std::uint32_t {
-  kSpill,   // it waits in memory of Options::memory_bytes; when that is full, too, the run ends with the
-            // reason
-  kInline,  // its domain runs it before it takes anything else; a stack of each, in Options::memory_bytes
-  kFail,    // the run ends with the reason
+  kSpill,   // it waits in Options::memory_bytes; when that is full, too, the run ends
+  kInline,  // its domain runs it before it takes anything else; the domain's stack is in memory_bytes
+  kFail,    // the run ends
 };
 
 struct GraphChannelOptions {

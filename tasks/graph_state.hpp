@@ -67,11 +67,10 @@ struct ChannelState {
 
 /// One run, in memory that all domains reach. The host writes it before each run.
 ///
-/// Protocol `open` counts elements that domains share and that are not finished: seeds, and what was put into
-/// a
-///          channel or its spill memory. It is counted before it can be taken. A domain that takes some owes
-///          them: it settles when it has nothing left of its own, of all that came of them. So `open` is 0
-///          when nothing waits and nothing runs, and then for ever; whoever brings it to 0 ends the run.
+/// Protocol `open` counts elements that domains share and that are not finished: seeds, and what was put
+///          into a channel or its spill memory. An element is counted before it can be taken. A domain that
+///          takes some owes them, and settles when it has nothing left of all that came of them. So `open`
+///          is 0 when nothing waits and nothing runs, and then for ever; whoever brings it to 0 ends the run.
 /// Ordering [open] an element is counted before its publish(), in the lane that publishes.
 struct GraphState : Ending {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> open;
@@ -103,11 +102,13 @@ struct GraphPlace {
   ESKER_HD ChannelState& channel(std::uint32_t number) const {
     return DomainLanes::in_memory(state)->channels[number];
   }
-  ESKER_HD std::byte* stack_of(const ChannelState& c) const {
-    return c.stacks + std::uint64_t{domain} * c.stack_capacity * c.words * 4;
+  /// Element i of the domain's stack of a channel.
+  ESKER_HD std::uint32_t* stacked(const ChannelState& c, std::uint32_t i) const {
+    const std::uint64_t element = std::uint64_t{domain} * c.stack_capacity + i;
+    return reinterpret_cast<std::uint32_t*>(c.stacks) + element * c.words;
   }
 
-  /// One element for each active lane of the view: store(bytes) fills it. True for those for which there was
+  /// One element for each active lane of the view: store(words) fills it. True for those for which there was
   /// place: the first of them.
   template <class View, class Store>
   ESKER_HD bool put(View& together, const Ring& ring, bool active, const Store& store) const {
@@ -117,7 +118,7 @@ struct GraphPlace {
     if (mine.total == 0) return false;
     if (got && mine.index == 0) (void)state->open.fetch_add_relaxed(mine.total);
     together.sync();  // [open]
-    if (got) store(&ring[element]);
+    if (got) store(reinterpret_cast<std::uint32_t*>(&ring[element]));
     ring.publish(together, element, got);
     return got;
   }

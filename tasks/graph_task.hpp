@@ -83,7 +83,7 @@ class GraphTask {
   template <class View, class T>
   ESKER_HD void overflow(View& together, std::uint32_t to, const T& element) const {
     detail::ChannelState& channel = place_.channel(to);
-    const auto store = [&](std::byte* at) { __builtin_memcpy(at, &element, sizeof element); };
+    const auto store = [&](std::uint32_t* at) { detail::store_columns(at, 1, element); };
     bool is_left = !place_.put(together, channel.ring, true, store);
     count(together, to, detail::kShared, !is_left);
     if (!together.any(is_left)) return;
@@ -99,7 +99,7 @@ class GraphTask {
       count(together, to, detail::kInlined, is_left);
       if (!is_left) return;
       if (at < channel.stack_capacity) {
-        store(place_.stack_of(channel) + std::uint64_t{at} * channel.words * 4);
+        store(place_.stacked(channel, at));
       } else {
         end(detail::Outcome::kOutOfMemory, 0, to, 0);
       }

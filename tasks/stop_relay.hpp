@@ -12,8 +12,7 @@
 namespace esker::tasks::detail {
 
 /// Contract One thread. A request travels by a copy: domains may fill the GPU, and a kernel would find no
-/// place
-///          beside them.
+///          place beside them.
 class StopRelay {
  public:
   explicit StopRelay(const Device& device)
