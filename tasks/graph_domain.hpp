@@ -231,7 +231,7 @@ class GraphDomain {
         [&](auto& view, std::uint32_t i, T* to) {
           bool has = i < choice.own;
           if (has) {
-            new (to) T(is_stack ? load_columns<T>(place_.stacked(channel, left + i), 1)
+            put_at(to, is_stack ? load_columns<T>(place_.stacked(channel, left + i), 1)
                                 : load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer));
           }
           if (choice.shared == 0) return has;
@@ -255,13 +255,17 @@ class GraphDomain {
       own.counts[kFullBatches] += n == kBatch ? 1 : 0;
     });
   }
+  template <class T>
+  ESKER_HD static void put_at(T* to, const T& value) {
+    new (to) T(value);
+  }
   /// `wants` is false afterwards in lanes that got one.
   template <class View, class T>
   ESKER_HD static void take(View& view, const Ring& ring, bool& wants, T* to) {
     if (!view.any(wants)) return;
     std::uint32_t element = 0;
     const bool got = ring.try_take(view, element, wants);
-    if (got) new (to) T(load_columns<T>(reinterpret_cast<const std::uint32_t*>(&ring[element]), 1));
+    if (got) put_at(to, load_columns<T>(reinterpret_cast<const std::uint32_t*>(&ring[element]), 1));
     view.sync();
     ring.free(view, element, got);
     wants = wants && !got;
@@ -274,7 +278,7 @@ class GraphDomain {
     if (wants && mine.index == 0) first = channel.next.fetch_add_relaxed(mine.total);
     const std::uint64_t seed = view.of_first(wants, first) + mine.index;
     if (!wants || seed >= channel.seed_count) return;
-    new (to) T(reinterpret_cast<const T*>(channel.seeds)[seed]);
+    put_at(to, reinterpret_cast<const T*>(channel.seeds)[seed]);
     wants = false;
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include <fmt/format.h>
@@ -126,7 +127,21 @@ System make_system(const std::string& kind, std::uint64_t rows, std::uint64_t se
     }
   }
   add_right(builder.system, seed);
-  return std::move(builder.system);
+  return builder.system;
+}
+
+Below below_of(const System& system) {
+  Below below;
+  below.starts.resize(system.rows() + std::size_t{1}, 0);
+  for (const std::uint32_t column : system.columns) ++below.starts[column + std::size_t{1}];
+  std::partial_sum(below.starts.begin(), below.starts.end(), below.starts.begin());
+  below.rows.resize(system.entries());
+  std::vector<std::uint32_t> next = below.starts;
+  for (std::uint32_t row = 0; row < system.rows(); ++row) {
+    for (std::uint32_t e = system.starts[row]; e < system.starts[row + 1]; ++e)
+      below.rows[next[system.columns[e]]++] = row;
+  }
+  return below;
 }
 
 std::uint32_t levels_of(const System& system) {
@@ -157,7 +172,8 @@ double backward_error(const System& system, const std::vector<double>& x) {
   double most = 0;
   for (std::uint32_t i = 0; i < system.rows(); ++i) {
     long double sum = static_cast<long double>(system.diagonal[i]) * x[i] - system.right[i];
-    long double scale = std::abs(static_cast<long double>(system.diagonal[i]) * x[i]) + std::abs(system.right[i]);
+    long double scale =
+        std::abs(static_cast<long double>(system.diagonal[i]) * x[i]) + std::abs(system.right[i]);
     for (std::uint32_t e = system.starts[i]; e < system.starts[i + 1]; ++e) {
       const long double term = static_cast<long double>(system.values[e]) * x[system.columns[e]];
       sum += term;
@@ -168,6 +184,13 @@ double backward_error(const System& system, const std::vector<double>& x) {
     if (!(error <= most)) most = error;  // what is no number stays
   }
   return most;
+}
+
+double largest_error(const System& system) {
+  std::uint32_t most = 0;
+  for (std::uint32_t i = 0; i < system.rows(); ++i)
+    most = std::max(most, system.starts[i + 1] - system.starts[i]);
+  return (most + 2) * 0x1p-53 * 1.01;  // and terms of second order
 }
 
 void write_system(const System& system, const std::vector<double>& x, const std::string& path) {

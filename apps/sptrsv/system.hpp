@@ -22,9 +22,15 @@ struct System {
 /// Errors. esker::Error{kConfiguration} with the file, the line and the reason.
 System read_system(const std::string& path, bool is_dominant, std::uint64_t seed);
 
-/// `kind` is grid2 or grid3, rows of a square or cube whose neighbours come before them; random, up to 4 of the
-/// hundredth of all rows before a row; chain, the row before it. About so many rows.
+/// `kind` is grid2 or grid3, rows of a square or cube whose neighbours come before them; random, up to 4 of
+/// the hundredth of all rows before a row; chain, the row before it. About so many rows.
 System make_system(const std::string& kind, std::uint64_t rows, std::uint64_t seed);
+
+/// The columns of L without the diagonal: column i has rows [starts[i], starts[i + 1]), in order.
+struct Below {
+  std::vector<std::uint32_t> starts, rows;
+};
+Below below_of(const System& system);
 
 /// Of each row 1, or 1 more than the most of the rows that it needs; the largest.
 std::uint32_t levels_of(const System& system);
@@ -32,12 +38,14 @@ std::uint32_t levels_of(const System& system);
 /// Forward substitution. Each row subtracts by fma() in the order of its columns, and divides.
 std::vector<double> solve_serially(const System& system);
 
-/// The largest |L x - right| of a row, over the sum of the magnitudes of what it adds: backward error, which
-/// for a row of n entries is at most about n times 2^-53 where the row was computed right.
+/// The largest |L x - right| of a row, over the sum of the magnitudes of what it adds: the componentwise
+/// backward error (Higham, Accuracy and Stability of Numerical Algorithms, 7.2 and 8.1).
 double backward_error(const System& system, const std::vector<double>& x);
+/// What it is at most where rows are computed right, in any order: a row of n entries has n + 2 roundings.
+double largest_error(const System& system);
 
-/// For programs that solve the same system, little-endian: rows and entries (4 bytes each), rows + 1 starts and
-/// the columns (4 each), values, diagonal, right and x (8 each).
+/// For programs that solve the same system, little-endian: rows and entries (4 bytes each), rows + 1 starts
+/// and the columns (4 each), values, diagonal, right and x (8 each).
 void write_system(const System& system, const std::vector<double>& x, const std::string& path);
 
 }  // namespace sptrsv
