@@ -279,7 +279,7 @@ run_tasks() {
   task tasks-queens 15 esker-queens --n 16 --memory-bytes 64MiB --repeats 5
   task tasks-uts-T1L 15 esker-uts --tree T1L --memory-bytes 256MiB --repeats 3
   task tasks-uts-T3L 20 esker-uts --tree T3L --memory-bytes 256MiB --repeats 3
-  for figure in fib queens sort mandelbrot 4-13 4-15 4-16 memory overhead stop; do
+  for figure in fib queens sort mandelbrot sptrsv 4-13 4-15 4-16 memory overhead stop; do
     seconds=15
     if [[ $figure == 4-13 || $figure == sort ]]; then seconds=30; fi
     if ((seconds > end - SECONDS)); then seconds=$((end - SECONDS)); fi

@@ -16,6 +16,7 @@
 #include "../tasks/application.hpp"
 #include "solver.hpp"
 #include "system.hpp"
+#include "system_file.hpp"
 
 namespace {
 
@@ -41,19 +42,19 @@ std::uint64_t rows_of(const std::string& size) {
 int run(int argc, char** argv) {
   task_apps::Options o;
   std::uint64_t rows = 0;
-  std::string matrix, kind = "grid2", output;
+  std::string matrix, kind = "grid2";
   bool is_dominant = false;
   esker::CommandLine line("esker-sptrsv", "Solves a sparse lower triangular system, a task a row.");
   o.add_to(line);
   line.add("matrix", &matrix, "a Matrix Market file, of which the lower triangle is taken; else --kind")
       .add("kind", &kind, "the matrix that is generated", {"grid2", "grid3", "random", "chain"})
       .add("rows", &rows, "of it, about; 0: as --size says")
-      .add("dominant", &is_dominant, "make the diagonal of --matrix larger than the rest of each row")
-      .add("output", &output, "write the system and the solution to this file");
+      .add("dominant", &is_dominant, "make the diagonal of --matrix larger than the rest of each row");
   const esker::Device device = o.parse(line, argc, argv);
-  const sptrsv::System system = matrix.empty()
-                                    ? sptrsv::make_system(kind, rows != 0 ? rows : rows_of(o.size), o.seed)
-                                    : sptrsv::read_system(matrix, is_dominant, o.seed);
+  if (rows == 0) rows = rows_of(o.size);
+  if (rows > 1u << 29) harness::usage("--rows is at most 2^29");
+  const sptrsv::System system = matrix.empty() ? sptrsv::make_system(kind, rows, o.seed)
+                                               : sptrsv::read_system(matrix, is_dominant, o.seed);
   const std::vector<double> expected = sptrsv::solve_serially(system);
   for (const double x : expected) {
     if (!std::isfinite(x)) harness::usage("the solution is not finite: --dominant mends the diagonal");
@@ -73,7 +74,6 @@ int run(int argc, char** argv) {
         return x == expected && error <= sptrsv::largest_error(system);
       },
       [&]() -> const auto& { return report; });
-  if (!output.empty()) sptrsv::write_system(system, solver.solution(), output);
   return task_apps::finish(o, device, "sptrsv", measured, system.rows(), "rows",
                            {{"matrix", matrix.empty() ? kind : matrix},
                             {"rows", system.rows()},

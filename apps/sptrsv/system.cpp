@@ -3,37 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
-#include <fmt/format.h>
-
-#include "../harness/failure.hpp"
-#include "../harness/output.hpp"
-#include "../inputs/graph/graph_file.hpp"
 #include "../inputs/random.hpp"
 
 namespace sptrsv {
 namespace {
 
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << 31;
-
 /// In (-1, 1), not small.
 double value_of(std::uint64_t word) {
   const double magnitude = 0.25 + 0.75 * inputs::unit(word);
   return (word & 1) != 0 ? magnitude : -magnitude;
-}
-
-void add_right(System& system, std::uint64_t seed) {
-  const inputs::RandomStream random = inputs::Random(seed).stream(1);
-  for (std::uint32_t i = 0; i < system.rows(); ++i) system.right.push_back(value_of(random[i]));
-}
-
-void dominate(System& system, std::uint32_t row) {
-  double sum = 1;
-  for (std::uint32_t e = system.starts[row]; e < system.starts[row + 1]; ++e)
-    sum += std::abs(system.values[e]);
-  system.diagonal[row] = sum;
 }
 
 /// Appends a row whose entries are in these columns.
@@ -47,7 +29,7 @@ class Builder {
     }
     system.starts.push_back(static_cast<std::uint32_t>(system.columns.size()));
     system.diagonal.push_back(0);
-    dominate(system, system.rows() - 1);
+    system.dominate(system.rows() - 1);
   }
   System system;
 
@@ -57,49 +39,19 @@ class Builder {
 
 }  // namespace
 
-System read_system(const std::string& path, bool is_dominant, std::uint64_t seed) {
-  const inputs::GraphFile file(path);
-  if (file.header().format != inputs::Format::kMatrixMarket)
-    harness::usage("--matrix is a Matrix Market file (.mtx)");
-  const std::uint64_t rows = *file.header().vertices;
-  if (rows >= kMostRows || *file.header().entries >= kMostRows)
-    harness::usage("the matrix has fewer than 2^31 rows and entries");
-  struct Entry {
-    std::uint32_t row, column;
-    double value;
-  };
-  std::vector<Entry> entries;
-  System system;
-  system.diagonal.resize(rows, 0);
-  file.check(file.for_each_edge({}, [&](const inputs::Edge& edge) {
-    if (edge.from == edge.to) system.diagonal[edge.from] += edge.weight;
-    if (edge.from > edge.to)
-      entries.push_back(
-          {static_cast<std::uint32_t>(edge.from), static_cast<std::uint32_t>(edge.to), edge.weight});
-  }));
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return a.row != b.row ? a.row < b.row : a.column < b.column;
-  });
-  for (std::size_t e = 0; e < entries.size(); ++e) {
-    const Entry& entry = entries[e];
-    if (e > 0 && entries[e - 1].row == entry.row && entries[e - 1].column == entry.column) {
-      system.values.back() += entry.value;  // a file may have an entry in parts
-      continue;
-    }
-    while (system.starts.size() <= entry.row) system.starts.push_back(system.entries());
-    system.columns.push_back(entry.column);
-    system.values.push_back(entry.value);
-  }
-  while (system.starts.size() <= rows) system.starts.push_back(system.entries());
-  for (std::uint32_t i = 0; i < system.rows(); ++i) {
-    if (is_dominant || system.diagonal[i] == 0) dominate(system, i);
-  }
-  add_right(system, seed);
-  return system;
+void System::dominate(std::uint32_t row) {
+  double sum = 1;
+  for (std::uint32_t e = starts[row]; e < starts[row + 1]; ++e) sum += std::abs(values[e]);
+  diagonal[row] = sum;
+}
+
+void System::draw_right(std::uint64_t seed) {
+  const inputs::RandomStream random = inputs::Random(seed).stream(1);
+  right.clear();
+  for (std::uint32_t i = 0; i < rows(); ++i) right.push_back(value_of(random[i]));
 }
 
 System make_system(const std::string& kind, std::uint64_t rows, std::uint64_t seed) {
-  if (rows == 0 || rows > kMostRows / 4) harness::usage("--rows is 1 to 2^29");
   Builder builder(seed);
   const double n = static_cast<double>(rows);
   const auto side =
@@ -126,7 +78,7 @@ System make_system(const std::string& kind, std::uint64_t rows, std::uint64_t se
       builder.add(columns);
     }
   }
-  add_right(builder.system, seed);
+  builder.system.draw_right(seed);
   return builder.system;
 }
 
@@ -181,7 +133,8 @@ double backward_error(const System& system, const std::vector<double>& x) {
     }
     if (scale == 0) continue;
     const auto error = static_cast<double>(std::abs(sum) / scale);
-    if (!(error <= most)) most = error;  // what is no number stays
+    if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
+    most = std::max(most, error);
   }
   return most;
 }
@@ -191,23 +144,6 @@ double largest_error(const System& system) {
   for (std::uint32_t i = 0; i < system.rows(); ++i)
     most = std::max(most, system.starts[i + 1] - system.starts[i]);
   return (most + 2) * 0x1p-53 * 1.01;  // and terms of second order
-}
-
-void write_system(const System& system, const std::vector<double>& x, const std::string& path) {
-  std::string bytes;
-  const auto add = [&](const auto& values) {
-    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
-  };
-  add(std::vector<std::uint32_t>{system.rows(), system.entries()});
-  add(system.starts);
-  add(system.columns);
-  add(system.values);
-  add(system.diagonal);
-  add(system.right);
-  add(x);
-  harness::OutputFile file(path);
-  file.write(bytes);
-  file.close();
 }
 
 }  // namespace sptrsv

@@ -1,4 +1,4 @@
-// Sparse lower triangular systems on the host: read or generated, solved row by row, checked.
+// Sparse lower triangular systems on the host: generated, solved row by row, checked.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ struct System {
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(diagonal.size()); }
   std::uint32_t entries() const { return static_cast<std::uint32_t>(columns.size()); }
-};
 
-/// The lower triangle of a Matrix Market file. Where `is_dominant`, or where a row has nothing or 0 on the
-/// diagonal, diagonals are 1 more than the magnitudes of their row. The right side is random.
-///
-/// Errors. esker::Error{kConfiguration} with the file, the line and the reason.
-System read_system(const std::string& path, bool is_dominant, std::uint64_t seed);
+  /// Makes the diagonal 1 more than the magnitudes of the row's entries.
+  void dominate(std::uint32_t row);
+  /// A right side at random.
+  void draw_right(std::uint64_t seed);
+};
 
 /// `kind` is grid2 or grid3, rows of a square or cube whose neighbours come before them; random, up to 4 of
 /// the hundredth of all rows before a row; chain, the row before it. About so many rows.
@@ -43,9 +42,5 @@ std::vector<double> solve_serially(const System& system);
 double backward_error(const System& system, const std::vector<double>& x);
 /// What it is at most where rows are computed right, in any order: a row of n entries has n + 2 roundings.
 double largest_error(const System& system);
-
-/// For programs that solve the same system, little-endian: rows and entries (4 bytes each), rows + 1 starts
-/// and the columns (4 each), values, diagonal, right and x (8 each).
-void write_system(const System& system, const std::vector<double>& x, const std::string& path);
 
 }  // namespace sptrsv

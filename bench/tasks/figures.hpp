@@ -21,6 +21,7 @@ struct Sizes {
   std::uint64_t speedup_fib = 0, speedup_queens = 0;    // Figure 4-13, and memory
   std::uint64_t sort = 0, speedup_sort = 0;             // words
   std::uint64_t mandelbrot = 0;                         // pixels of a side
+  std::uint64_t sptrsv = 0;                             // rows
   std::uint64_t stops = 100;                            // runs that are ended, of each kind
 };
 
@@ -65,6 +66,7 @@ nlohmann::json take_fib(const Bench& bench);
 nlohmann::json take_queens(const Bench& bench);
 nlohmann::json take_sort(const Bench& bench);
 nlohmann::json take_mandelbrot(const Bench& bench);
+nlohmann::json take_sptrsv(const Bench& bench);
 nlohmann::json take_speedup(const Bench& bench);
 nlohmann::json take_channels(const Bench& bench);
 nlohmann::json take_widths(const Bench& bench);

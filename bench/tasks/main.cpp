@@ -44,6 +44,7 @@ std::vector<const Figure*> figures_named(const std::string& names) {
 
 void check(const Sizes& sizes) {
   if (std::max(sizes.sort, sizes.speedup_sort) > 1u << 31) usage("words to sort are at most 2^31");
+  if (sizes.sptrsv > 1u << 28) usage("--sptrsv is at most 2^28");
   if (sizes.mandelbrot > 32768) usage("--mandelbrot is at most 32768");
   for (const std::uint64_t fib : {sizes.fib, sizes.queue_fib, sizes.channel_fib, sizes.speedup_fib}) {
     if (fib < 2 || fib > esker::bench::kMostFib) usage("fib(n) has n from 2 to 60");
@@ -94,6 +95,7 @@ int main(int argc, char** argv) try {
       .add("speedup-sort", &sizes.speedup_sort, "words there; 0: 32 M on a GPU, 2 M on a CPU")
       .add("sort", &sizes.sort, "words to sort; 0: 100 M on a GPU, 10 M on a CPU")
       .add("mandelbrot", &sizes.mandelbrot, "pixels of a side; 0: 8192 on a GPU, 1024 on a CPU")
+      .add("sptrsv", &sizes.sptrsv, "rows of the triangular systems; 0: 1 M on a GPU, 250 000 on a CPU")
       .add("stops", &sizes.stops, "runs that are ended early, of each kind")
       .add("threads", &threads, "of each side, on a CPU")
       .add("repeats", &effort.repeats, "runs of each side, in turn")
@@ -114,6 +116,7 @@ int main(int argc, char** argv) try {
   use(sizes.speedup_queens, is_on_gpu ? 16 : 12);
   use(sizes.sort, is_on_gpu ? 100'000'000 : 10'000'000);
   use(sizes.speedup_sort, is_on_gpu ? 32'000'000 : 2'000'000);
+  use(sizes.sptrsv, is_on_gpu ? 1'000'000 : 250'000);
   use(sizes.mandelbrot, is_on_gpu ? 8192 : 1024);
   check(sizes);
   const Bench bench{device, static_cast<std::uint32_t>(threads), sizes, effort};
