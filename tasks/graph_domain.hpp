@@ -249,6 +249,7 @@ class GraphDomain {
           node.function(task, element);
         });
     tidy();
+    if (n != 0) pause_ = {};
     lanes_.leader([&] {
       own.counts[kElements] += n;
       own.counts[kBatches] += n != 0 ? 1 : 0;
@@ -309,13 +310,21 @@ class GraphDomain {
       owed_ = 0;
     }
     ++waits_;
-    typename Lanes::Pause pause;
     while (true) {
       const std::uint32_t seen = look();
       if (seen & kRunHasEnded) return false;
       if (first([](const OwnChannel& own) { return own.waiting != 0; }) != kNone) return true;
       if (!(seen & kOthersHaveNothing)) lanes_.leader([&] { state_.hungry.store_relaxed(1); });
-      pause.once();
+      pause();
+    }
+  }
+
+  /// In the long run several times as long as a Pause: all look at the same words, which memory gives to one
+  /// of them at a time.
+  ESKER_HD void pause() {
+    for (std::uint32_t left = pause_.is_long() ? 8 : 1; left != 0; --left) {
+      pause_.once();
+      if (lanes_.of_leader([&] { return state_.has_ended() ? 1u : 0u; }) != 0) return;
     }
   }
 
@@ -356,6 +365,7 @@ class GraphDomain {
   std::uint32_t rounds_ = kRoundsALook - 1;
   std::uint64_t owed_ = 0;  // elements that it has taken, and not settled
   std::uint64_t waits_ = 0;
+  typename Lanes::Pause pause_;  // grows until the domain gets something
   std::uint64_t random_;
 };
 

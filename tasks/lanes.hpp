@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/group.hpp>
@@ -210,10 +209,8 @@ class WaveLanes {
   }
   /// Lanes that are in this call now.
   ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
-  /// Of `waiting` elements that domains share, how many one of them takes at a time: they run side by side.
-  ESKER_HD static std::uint32_t fair_part(std::uint32_t /*waiting*/, std::uint32_t /*domains*/) {
-    return kBatch;
-  }
+  /// Of elements that domains share, how many one of them takes at a time: they run side by side.
+  ESKER_HD static std::uint32_t fair_part(std::uint32_t, std::uint32_t) { return kBatch; }
   /// What a domain need not share with one that has nothing.
   static constexpr std::uint32_t kKept = kBatch;
 
@@ -245,10 +242,12 @@ class WaveLanes {
     ESKER_HD static void let_others_run() { GroupLane::yield(); }
     ESKER_HD void once() {
       for (std::uint32_t i = 0; i < times_; ++i) GroupLane::yield();
-      times_ = times_ < 32 ? times_ * 2 : times_;
+      times_ = times_ < kLongest ? times_ * 2 : times_;
     }
+    ESKER_HD bool is_long() const { return times_ == kLongest; }
 
    private:
+    static constexpr std::uint32_t kLongest = 32;
     std::uint32_t times_ = 1;
   };
 
@@ -365,7 +364,6 @@ class ThreadLanes {
     return domains == 1 ? waiting : waiting / (2 * domains) + 1;
   }
   static constexpr std::uint32_t kKept = 1;
-
   static Places reserve(std::uint32_t& count, std::uint32_t number) {
     const std::uint32_t first = count;
     count += number;
@@ -389,6 +387,7 @@ class ThreadLanes {
       const timespec nap{0, 50'000};
       nanosleep(&nap, nullptr);
     }
+    static bool is_long() { return false; }
 
    private:
     std::uint32_t rounds_ = 0;
