@@ -91,33 +91,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
 
   /// Returns what a task has thrown.
   std::exception_ptr run_domains() {
-    std::exception_ptr thrown;
-#if defined(ESKER_ON_CPU)
-    // The port is this thread's, and the domains are another's: it may have to drive the network.
-    using S = detail::SchedulerOf<Root, detail::RemoteShape<Shape>>;
-    detail::Port<S> port(detail::ThreadLanes{}, Base::run_state());
-    std::atomic<bool> has_ended{false};
-    {
-      const std::jthread domains([&] {
-        try {
-          Base::launch_domains();
-        } catch (...) {
-          thrown = std::current_exception();
-          (void)Base::run_state().end(detail::Outcome::kFailed);
-        }
-        has_ended.store(true, std::memory_order_release);
-      });
-      try {
-        courier_.carry(
-            Base::options().stop, [&] { return !port.has_ended() && port.step(); },
-            [&] { return has_ended.load(std::memory_order_acquire); });
-      } catch (...) {
-        courier_.end_domains();
-        (void)port.has_ended();
-        throw;
-      }
-    }
-#else
+    if (Base::is_on_host()) return run_threads();
     Base::launch_domains();
     try {
       courier_.carry(
@@ -125,6 +99,33 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     } catch (...) {
       courier_.end_domains();
       Base::stream().synchronize();
+      throw;
+    }
+    return nullptr;
+  }
+  std::exception_ptr run_threads() {
+    std::exception_ptr thrown;
+#if defined(ESKER_ON_CPU)
+    // The port is this thread's, and the domains are another's: it may have to drive the network.
+    using S = detail::SchedulerOf<Root, detail::RemoteShape<Shape>>;
+    detail::Port<S> port(detail::ThreadLanes{}, Base::run_state());
+    std::atomic<bool> has_ended{false};
+    const std::jthread domains([&] {
+      try {
+        Base::launch_domains();
+      } catch (...) {
+        thrown = std::current_exception();
+        (void)Base::run_state().end(detail::Outcome::kFailed);
+      }
+      has_ended.store(true, std::memory_order_release);
+    });
+    try {
+      courier_.carry(
+          Base::options().stop, [&] { return !port.has_ended() && port.step(); },
+          [&] { return has_ended.load(std::memory_order_acquire); });
+    } catch (...) {
+      courier_.end_domains();
+      (void)port.has_ended();
       throw;
     }
 #endif

@@ -93,7 +93,7 @@ int main(int argc, char** argv) try {
       .add("channel-queens", &sizes.channel_queens, "how many there")
       .add("speedup-fib", &sizes.speedup_fib,
            "which in Figure 4-13 and with little memory; 0: 38 on a GPU, 32 on a CPU")
-      .add("speedup-queens", &sizes.speedup_queens, "how many there; 0: 15 on a GPU, 12 on a CPU")
+      .add("speedup-queens", &sizes.speedup_queens, "how many there; 0: 16 on a GPU, 12 on a CPU")
       .add("speedup-sort", &sizes.speedup_sort, "words there; 0: 32 M on a GPU, 2 M on a CPU")
       .add("sort", &sizes.sort, "words to sort; 0: 100 M on a GPU, 10 M on a CPU")
       .add("strassen", &sizes.strassen, "rows of matrices to multiply; 0: 8192 on a GPU, 1024 on a CPU")
@@ -119,7 +119,7 @@ int main(int argc, char** argv) try {
   use(sizes.fib, is_on_gpu ? 40 : 35);
   use(sizes.queens, is_on_gpu ? 16 : 13);
   use(sizes.speedup_fib, is_on_gpu ? 38 : 32);
-  use(sizes.speedup_queens, is_on_gpu ? 15 : 12);
+  use(sizes.speedup_queens, is_on_gpu ? 16 : 12);
   use(sizes.sort, is_on_gpu ? 100'000'000 : 10'000'000);
   use(sizes.speedup_sort, is_on_gpu ? 32'000'000 : 2'000'000);
   use(sizes.strassen, is_on_gpu ? 8192 : 1024);

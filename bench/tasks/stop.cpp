@@ -35,7 +35,7 @@ struct EndingFib {
   }
 };
 
-constexpr int kLong = 60;  // fib(60) takes hours
+constexpr int kLong = 45;  // fib(45) takes 0.2 s on a GPU, and all its levels 70 MB
 
 /// What a run that ended early has said, and when it returned.
 struct End {
@@ -77,8 +77,13 @@ double seconds_to_end(tasks::ForkJoin<Root>& program, const Root& root, Reason r
   return std::chrono::duration<double>(end.at - asked).count();
 }
 
-double stopped(const Bench& bench, std::string& message) {
+tasks::Options options_of(const Bench& bench) {
   tasks::Options options = bench.options();
+  if (bench.is_on_gpu()) options.memory_bytes = std::uint64_t{128} << 20;
+  return options;
+}
+double stopped(const Bench& bench, std::string& message) {
+  tasks::Options options = options_of(bench);
   tasks::ForkJoin<Fib> program(bench.device, options);
   return seconds_to_end(
       program, Fib{kLong}, Reason::kStopped, [&] { options.stop.request_stop(); }, message);
@@ -86,7 +91,7 @@ double stopped(const Bench& bench, std::string& message) {
 template <bool kFails>
 double told(const Bench& bench, std::string& message) {
   const auto told = bench.device.pinned<SystemAtomic<std::uint32_t>>(1);
-  tasks::Options options = bench.options();
+  tasks::Options options = options_of(bench);
   if (!bench.is_on_gpu())
     options.memory_bytes = std::uint64_t{1} << 20;  // two threads fill it in a millisecond
   using Root = EndingFib<kFails>;
