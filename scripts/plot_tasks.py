@@ -19,7 +19,7 @@ Case = dict[str, Any]
 def rates_of_sides(axes: Any, case: Case) -> None:
     """Work a second of each side, and the range of its runs."""
     sides = case["sides"]
-    unit = next(unit for unit in ("tasks", "words", "pixels") if unit in case)
+    unit = next(unit for unit in ("tasks", "words", "pixels", "FLOP") if unit in case)
     rates = [side[f"{unit}_per_s"] for side in sides]
     low = [rate - case[unit] / side["highest"] for rate, side in zip(rates, sides)]
     high = [case[unit] / side["lowest"] - rate for rate, side in zip(rates, sides)]

@@ -45,6 +45,9 @@ ESKER_PASS_BEGIN
 /// the first wave is the port, which is there as soon as anything is.
 template <class Root, bool kRemote>
 struct WaveDomains {
+  // Where tasks ask for many registers, a processor holds two groups.
+  static constexpr bool kManyRegisters = SetFrom<Root>::kManyRegisters;
+  static constexpr std::uint32_t kMostGroupLanes = kManyRegisters ? 128 : 1024, kGroupsHeld = 2;
   RunState* run;
   Watch watch;
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
@@ -232,7 +235,7 @@ class ForkJoin {
         detail::SchedulerOf<Root, std::conditional_t<kRemote, detail::RemoteShape<WaveShape>, WaveShape>>;
     // Waves of a group: fewer where their levels would not fit.
     constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
-    std::uint32_t waves = 4;
+    std::uint32_t waves = std::min(4u, Waves::kMostGroupLanes / kWaveLanes);
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;

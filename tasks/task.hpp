@@ -89,6 +89,14 @@ inline constexpr std::size_t kScratchBytesOf = [] {
   return std::size_t{0};
 }();
 
+/// Whether a task of a whole wave keeps more at hand than a lane's usual registers: waves have more, and are
+/// fewer.
+template <class T>
+inline constexpr bool kManyRegistersOf = [] {
+  if constexpr (requires { T::kManyRegisters; }) return bool{T::kManyRegisters};
+  return false;
+}();
+
 /// Bytes of a value between tasks; none of void.
 template <class T>
 inline constexpr std::size_t kSizeOf = [] {
@@ -198,6 +206,7 @@ struct SetOf<Types<Ts...>> {
     ((found = found || (index++ == type && kIsWholeWave<Ts>)), ...);
     return found;
   }
+  static constexpr bool kManyRegisters = (kManyRegistersOf<Ts> || ...);
   static constexpr std::uint32_t kScratchWords = words(largest(kScratchBytesOf<Ts>...));
   /// Calls function(type_identity<T>) for the type with this number.
   template <class Function>

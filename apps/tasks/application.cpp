@@ -130,8 +130,9 @@ int finish(const Options& options, const esker::Device& device, const std::strin
   const esker::tasks::Report& report = measured.report;
   if (options.is_silent) return right ? 0 : 1;
   std::FILE* const screen = options.json == "-" ? stderr : stdout;
-  std::fprintf(screen, "%s on %s: %.6f s, %.4g M %s/s%s\n", app.c_str(), device.name().c_str(), seconds,
-               work / seconds / 1e6, work_unit.c_str(),
+  const bool is_giga = work_unit == "FLOP";  // as these are usually said
+  std::fprintf(screen, "%s on %s: %.6f s, %.4g %s%s/s%s\n", app.c_str(), device.name().c_str(), seconds,
+               work / seconds / (is_giga ? 1e9 : 1e6), is_giga ? "G" : "M ", work_unit.c_str(),
                !options.verify ? ""
                : right         ? ", verified"
                                : ", WRONG");

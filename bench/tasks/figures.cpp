@@ -153,6 +153,7 @@ std::span<const Figure> figures() {
       {"fib", "fib(n), a task a call, beside rivals", take_fib},
       {"queens", "n queens, a task a placement, beside rivals", take_queens},
       {"sort", "sorting words, beside a library's sort", take_sort},
+      {"strassen", "a product of matrices, beside one that is not divided", take_strassen},
       {"mandelbrot", "Mariani and Silver's method, beside dynamic parallelism", take_mandelbrot},
       {"sptrsv", "sparse triangular systems, beside cuSPARSE", take_sptrsv},
       {"4-13", "from one processor to all", take_speedup},

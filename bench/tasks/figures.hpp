@@ -20,6 +20,8 @@ struct Sizes {
   std::uint64_t channel_fib = 24, channel_queens = 10;  // Figures 4-15 and 4-16
   std::uint64_t speedup_fib = 0, speedup_queens = 0;    // Figure 4-13, and memory
   std::uint64_t sort = 0, speedup_sort = 0;             // words
+  std::uint64_t strassen = 0, speedup_strassen = 0;     // rows of a matrix
+  std::uint64_t strassen_cutoff = 0;                    // rows of blocks that are not divided
   std::uint64_t mandelbrot = 0;                         // pixels of a side
   std::uint64_t sptrsv = 0;                             // rows
   std::uint64_t stops = 100;                            // runs that are ended, of each kind
@@ -36,6 +38,10 @@ struct Bench {
     tasks::Options options;
     if (!is_on_gpu()) options.domains = threads;
     return options;
+  }
+  Problem strassen(std::uint64_t n) const {
+    return {Kind::kStrassen, static_cast<std::uint32_t>(n),
+            static_cast<std::uint32_t>(sizes.strassen_cutoff)};
   }
 };
 
@@ -65,6 +71,7 @@ void add_ratios(nlohmann::json& turns);
 nlohmann::json take_fib(const Bench& bench);
 nlohmann::json take_queens(const Bench& bench);
 nlohmann::json take_sort(const Bench& bench);
+nlohmann::json take_strassen(const Bench& bench);
 nlohmann::json take_mandelbrot(const Bench& bench);
 nlohmann::json take_sptrsv(const Bench& bench);
 nlohmann::json take_speedup(const Bench& bench);

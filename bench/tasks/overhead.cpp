@@ -38,7 +38,8 @@ nlohmann::json take_overhead(const Bench& bench) {
   const auto queens = static_cast<std::uint32_t>(bench.sizes.queens);
   for (const Problem& problem :
        {Problem{Kind::kFib, fib}, Problem{Kind::kFibLeaves, fib}, Problem{Kind::kQueens, queens},
-        Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)}}) {
+        Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)},
+        bench.strassen(bench.sizes.speedup_strassen)}) {
     const std::shared_ptr<Program> program = fork_join(bench.device, problem, bench.options());
     const std::string remark = problem.kind == Kind::kFibLeaves ? ", no joins" : "";
     std::vector<Side> sides = {
@@ -52,7 +53,7 @@ nlohmann::json take_overhead(const Bench& bench) {
                static_cast<double>(report.full_batches) / static_cast<double>(report.batches);
            return facts;
          }}};
-    const bool has_flat = bench.is_on_gpu() && problem.kind != Kind::kSort;
+    const bool has_flat = bench.is_on_gpu() && problem.kind != Kind::kSort && problem.kind != Kind::kStrassen;
     if (has_flat) {
       const Problem leaves{problem.kind == Kind::kFib ? Kind::kFibLeaves : problem.kind, problem.n};
       sides.push_back({"flat", [run = flat(bench.device, leaves)] { return timed(run); }});

@@ -16,13 +16,14 @@ using fibonacci::Fib;
 using fibonacci::FibLeaves;
 using Queens = queens::Board;
 
-/// kSort has n words, all by tasks that a whole wave runs.
-enum class Kind { kFib, kFibLeaves, kQueens, kSort };
+/// kSort has n words and kStrassen matrices of n rows, all by tasks that a whole wave runs.
+enum class Kind { kFib, kFibLeaves, kQueens, kSort, kStrassen };
 
 /// One of them, of some size, and what is known of it.
 struct Problem {
   Kind kind;
   std::uint32_t n;
+  std::uint32_t cutoff = 0;  // of kStrassen: rows of blocks that are not divided; 0: as the program does
 
   /// The first task.
   Fib fib() const { return {static_cast<int>(n)}; }
@@ -34,7 +35,7 @@ struct Problem {
 inline constexpr std::uint32_t kMostFib = 60, kMostQueens = 18;
 
 /// The result, by code that shares nothing with the tasks: a recurrence, and published counts (OEIS A000170).
-/// Of a sort 1: the words are in order, and those that were given.
+/// Of a sort 1: the words are in order, and those that were given; of a product 1: it is one, up to rounding.
 std::uint64_t expected(const Problem& problem);
 /// "fib(40)".
 std::string name_of(const Problem& problem);

@@ -36,6 +36,8 @@ std::unique_ptr<Program> fork_join(const Device& device, const Problem& problem,
       return std::make_unique<Programs<FibLeaves>>(device, problem.fib_leaves(), options);
     case Kind::kSort:
       return sort_program(device, problem, options);
+    case Kind::kStrassen:
+      return strassen_program(device, problem, options);
     case Kind::kQueens:
       break;
   }

@@ -18,7 +18,8 @@ nlohmann::json take_speedup(const Bench& bench) {
   for (const Problem& problem :
        {Problem{Kind::kFib, static_cast<std::uint32_t>(bench.sizes.speedup_fib)},
         Problem{Kind::kQueens, static_cast<std::uint32_t>(bench.sizes.speedup_queens)},
-        Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)}}) {
+        Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)},
+        bench.strassen(bench.sizes.speedup_strassen)}) {
     const std::shared_ptr<Program> whole = fork_join(bench.device, problem, bench.options());
     (void)timed(*whole);
     const std::uint32_t each = std::max(1u, whole->report().domains / all);

@@ -27,9 +27,11 @@ class Program {
 std::unique_ptr<Program> fork_join(const Device& device, const Problem& problem,
                                    const tasks::Options& options);
 
-/// Of kSort, which fork_join() makes too.
+/// Of kSort and kStrassen, which fork_join() makes too.
 std::unique_ptr<Program> sort_program(const Device& device, const Problem& problem,
                                       const tasks::Options& options);
+std::unique_ptr<Program> strassen_program(const Device& device, const Problem& problem,
+                                          const tasks::Options& options);
 
 using Run = std::function<std::uint64_t()>;
 

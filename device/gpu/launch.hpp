@@ -22,16 +22,21 @@ namespace esker::gpu {
 /// One group a block. Lanes that the last group does not have end before its first barrier, which does
 /// not wait for them.
 /// A group has up to 1024 lanes, so a lane has a 1024th of a processor's registers at most; or as many lanes
-/// as Body::kMostGroupLanes says, and the processor then holds kGroupsHeld of them: more registers, fewer
-/// waves.
+/// as Body::kMostGroupLanes says, and the processor then holds kGroupsHeld of them, or as many as
+/// Body::kGroupsHeld says: more registers, fewer waves.
 template <class Body>
 inline constexpr int kMostGroupLanes = [] {
   if constexpr (requires { Body::kMostGroupLanes; }) return static_cast<int>(Body::kMostGroupLanes);
   return 1024;
 }();
 template <class Body>
-__global__ void __launch_bounds__(kMostGroupLanes<Body>,
-                                  kMostGroupLanes<Body> == 1024 ? 1 : static_cast<int>(kGroupsHeld))
+inline constexpr int kLeastGroups = [] {
+  if constexpr (kMostGroupLanes<Body> == 1024) return 1;
+  if constexpr (requires { Body::kGroupsHeld; }) return static_cast<int>(Body::kGroupsHeld);
+  return static_cast<int>(kGroupsHeld);
+}();
+template <class Body>
+__global__ void __launch_bounds__(kMostGroupLanes<Body>, kLeastGroups<Body>)
     run_lanes([[maybe_unused]] const LaunchShape shape,
               [[maybe_unused]] const ESKER_GRID_CONSTANT Body body) {
 #if !defined(ESKER_ON_CPU)
