@@ -187,7 +187,7 @@ class GraphDomain {
     own.waiting = all < 0x80000000u ? static_cast<std::uint32_t>(all) : 0x80000000u;
   }
 
-  /// Gives half of each buffer, but not the last kKept.
+  /// Gives the older half of each buffer, but for kKept.
   ESKER_HD void share() {
     lanes_.leader([&] { state_.hungry.store_relaxed(0); });
     for (std::uint32_t r = 0; r < parameters_.nodes; ++r) {
@@ -199,16 +199,18 @@ class GraphDomain {
       const std::uint32_t n = have - kept < kBatch ? have - kept : kBatch;
       const ChannelState& channel = place_.channel(c);
       std::uint32_t given = 0;
-      bool is_full = false;  // for one: what is given are the last ones
+      bool is_full = false;  // for one: what is given are the first ones
       lanes_.together(n, [&](auto& view, std::uint32_t i, bool active) {
         const bool gives = active && !is_full;
         const bool got = place_.put(view, channel.ring, gives, [&](std::uint32_t* at) {
-          const std::uint32_t* const from = place_.buffer_of(own) + (have - 1 - i);
+          const std::uint32_t* const from = place_.buffer_of(own) + i;
           for (std::uint32_t w = 0; w < channel.words; ++w) at[w] = from[w * place_.buffer];
         });
         given += view.position_among(got).total;
         is_full = is_full || view.any(gives && !got);
       });
+      for (std::uint32_t w = 0; w < channel.words; ++w)
+        lanes_.shift(place_.buffer_of(own) + w * place_.buffer, given, have - given);
       lanes_.leader([&] {
         own.count = have - given;
         own.counts[kShared] += given;
@@ -224,6 +226,9 @@ class GraphDomain {
     ChannelState& channel = place_.channel(choice.channel);
     const bool is_stack = choice.how == How::kStack;
     const std::uint32_t left = (is_stack ? own.stacked : own.count) - choice.own;
+    // Those that have waited longest: others may need what they will spawn.
+    const bool is_oldest = !is_stack && left <= choice.own;
+    std::uint32_t* const buffer = place_.buffer_of(own);
     const bool has_seeds = own.has_seeds != 0;
     lanes_.leader([&] { (is_stack ? own.stacked : own.count) = left; });
     const std::uint32_t n = lanes_.template load_and_run<kBatch, T>(
@@ -232,8 +237,10 @@ class GraphDomain {
           bool has = i < choice.own;
           if (has) {
             put_at(to, is_stack ? load_columns<T>(place_.stacked(channel, left + i), 1)
-                                : load_columns<T>(place_.buffer_of(own) + left + i, place_.buffer));
+                                : load_columns<T>(buffer + (is_oldest ? i : left + i), place_.buffer));
           }
+          if (is_oldest && i < left)  // the next ones move up; nobody else reads or writes the two places
+            store_columns(buffer + i, place_.buffer, load_columns<T>(buffer + choice.own + i, place_.buffer));
           if (choice.shared == 0) return has;
           bool wants = !has && i < choice.own + choice.shared;
           const bool wanted = wants;
