@@ -24,20 +24,23 @@ struct Rows {
   const double *values, *diagonal, *right;
   const std::uint32_t *below_starts, *below;     // of each column: the rows that need its unknown
   esker::DeviceAtomic<std::uint32_t>* missing;   // of each row: unknowns that it needs and that are not known
-  esker::DeviceAtomic<std::uint64_t>* unknowns;  // their bits
+  esker::DeviceAtomic<std::uint64_t>* unknowns;  // their bits: of this run ...
+  esker::DeviceAtomic<std::uint64_t>* others;    // ... and of the one before, which the next one will use
 };
 
-/// One lane's: a row before the run.
+/// One lane's: a row before the first run. Runs leave it so.
 struct PrepareRow {
   Rows rows;
   ESKER_HD void operator()(esker::Lane lane) const {
     const auto row = static_cast<std::uint32_t>(lane.global_id());
     rows.missing[row].store_relaxed(rows.starts[row + 1] - rows.starts[row]);
     rows.unknowns[row].store_relaxed(kNotYet);
+    rows.others[row].store_relaxed(kNotYet);
   }
 };
 
 /// A row that needs nothing more: computes its unknown, and spawns the rows that have waited for it last.
+/// Then it is made ready for the next run.
 struct SolveRow {
   Rows rows;
   esker::tasks::GraphChannel<std::uint32_t> ready;
@@ -57,6 +60,8 @@ struct SolveRow {
         if ((ready_ones & 1) != 0) task.spawn(ready, rows.below[i]);
       }
     }
+    rows.missing[row].store_relaxed(rows.starts[row + 1] - rows.starts[row]);
+    rows.others[row].store_relaxed(kNotYet);
   }
 
  private:

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,14 +24,14 @@ class Solver {
  public:
   Solver(const esker::Device& device, const System& system, const esker::tasks::Options& options)
       : device_{device},
-        stream_{device.stream()},
         starts_{upload(system.starts)},
         columns_{upload(system.columns)},
         values_{upload(system.values)},
         diagonal_{upload(system.diagonal)},
         right_{upload(system.right)},
         missing_{device.memory<esker::DeviceAtomic<std::uint32_t>>(system.rows(), {"counts of a system"})},
-        unknowns_{device.memory<esker::DeviceAtomic<std::uint64_t>>(system.rows(), {"a solution"})},
+        unknowns_{device.memory<esker::DeviceAtomic<std::uint64_t>>(2 * std::size_t{system.rows()},
+                                                                    {"solutions, of this run and the last"})},
         graph_{device, options},
         ready_{graph_.channel<std::uint32_t>(channel_for(system.rows()))},
         rows_{system.rows()} {
@@ -47,22 +46,21 @@ class Solver {
   }
 
   void run() {
-    const auto start = std::chrono::steady_clock::now();
-    const Rows rows{starts_.data(),       columns_.data(), values_.data(),  diagonal_.data(), right_.data(),
-                    below_starts_.data(), below_.data(),   missing_.data(), unknowns_.data()};
-    device_.launch(std::uint64_t{rows_}, PrepareRow{rows}, stream_);
-    stream_.synchronize();
+    is_second_ = !is_second_;
+    const Rows rows{starts_.data(),       columns_.data(),      values_.data(), diagonal_.data(),
+                    right_.data(),        below_starts_.data(), below_.data(),  missing_.data(),
+                    unknowns(is_second_), unknowns(!is_second_)};
+    if (!is_prepared_) device_.launch(std::uint64_t{rows_}, PrepareRow{rows});
+    is_prepared_ = false;  // if it throws
     graph_.run(esker::tasks::node(ready_, SolveRow{rows, ready_}).into(ready_));
-    time_ = std::chrono::steady_clock::now() - start;
+    is_prepared_ = true;
   }
   std::vector<double> solution() const {
     std::vector<double> x(rows_);
-    device_.copy(x.data(), unknowns_.data(), x.size() * sizeof(double));
+    device_.copy(x.data(), unknowns(is_second_), x.size() * sizeof(double));
     return x;
   }
   const esker::tasks::GraphReport& report() const { return graph_.report(); }
-  /// Of the last run, with the preparation of its rows.
-  std::chrono::nanoseconds time() const { return time_; }
 
  private:
   static constexpr std::uint32_t kMostAtATime = 1 << 20;
@@ -74,6 +72,9 @@ class Solver {
         .capacity = std::min(rows, kMostAtATime),
         .when_full = rows <= kMostAtATime ? esker::tasks::WhenFull::kFail : esker::tasks::WhenFull::kSpill};
   }
+  esker::DeviceAtomic<std::uint64_t>* unknowns(bool second) const {
+    return unknowns_.data() + (second ? rows_ : 0);
+  }
   template <class T>
   esker::DeviceArray<T> upload(const std::vector<T>& words) const {
     // One word at least: an array has an address.
@@ -83,7 +84,6 @@ class Solver {
   }
 
   const esker::Device device_;
-  const esker::Stream stream_;
   esker::DeviceArray<std::uint32_t> starts_, columns_;
   esker::DeviceArray<double> values_, diagonal_, right_;
   esker::DeviceArray<std::uint32_t> below_starts_, below_;
@@ -92,7 +92,7 @@ class Solver {
   esker::tasks::Graph graph_;
   const esker::tasks::GraphChannel<std::uint32_t> ready_;
   const std::uint32_t rows_;
-  std::chrono::nanoseconds time_{};
+  bool is_second_ = false, is_prepared_ = false;
 };
 
 }  // namespace sptrsv

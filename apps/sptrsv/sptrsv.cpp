@@ -25,7 +25,7 @@ esker::tasks::Report report_of(const sptrsv::Solver& solver) {
   const esker::tasks::GraphReport& graph = solver.report();
   const auto& channel = graph.channels[0];
   esker::tasks::Report report;
-  report.time = solver.time();
+  report.time = graph.time;
   report.domains = graph.domains;
   report.tasks = channel.elements;
   report.batches = channel.batches;

@@ -2,6 +2,7 @@
 // take from each other. Whatever the order, each element is taken once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <esker/tasks.hpp>
@@ -94,6 +95,43 @@ TEST(GraphSchedules, TakeEachElementOnce) {
   EXPECT_GT(seen.spilled, 1000u);
   EXPECT_GT(seen.inlined, 1000u);
   EXPECT_GT(seen.waits, 1000u);
+}
+
+// --- A domain that has more than a batch runs what has waited longest: nobody waits while others go round.
+
+struct Step {
+  std::uint32_t walker, steps;
+};
+constexpr std::uint32_t kWalkers = 48, kSteps = 20;  // more than a batch, and a buffer holds them
+struct Walk {
+  GraphChannel<Step> walk;
+  tasks::GraphOutput<Step> seen;
+  void operator()(auto& task, const Step& step) const {
+    if (step.walker == kWalkers) {
+      for (std::uint32_t w = 0; w < kWalkers; ++w) task.spawn(walk, {w, 0});
+      return;
+    }
+    task.spawn(seen, step);
+    if (step.steps + 1 < kSteps) task.spawn(walk, {step.walker, step.steps + 1});
+  }
+};
+
+TEST(GraphSchedules, LeaveNothingBehind) {
+  tasks::Options options;
+  options.domains = 1;
+  tasks::Graph graph(Device::open("cpu"), options);
+  const auto walk = graph.channel<Step>({.name = "walk"});
+  const auto seen = graph.output<Step>("seen", kWalkers * kSteps);
+  graph.seed(walk, std::vector<Step>{{kWalkers, 0}});
+  graph.run(node(walk, Walk{walk, seen}).into(walk, seen));
+  const std::vector<Step> order = graph.results(seen);
+  ASSERT_EQ(order.size(), kWalkers * kSteps);
+  std::vector<std::uint32_t> steps(kWalkers, 0);
+  for (const Step& step : order) {
+    ASSERT_EQ(step.steps, steps[step.walker]++);
+    const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+    ASSERT_LE(*most - *least, 1u) << "walker " << step.walker;
+  }
 }
 
 }  // namespace
