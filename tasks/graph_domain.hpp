@@ -189,7 +189,6 @@ class GraphDomain {
 
   /// Gives the older half of each buffer, but for kKept.
   ESKER_HD void share() {
-    lanes_.leader([&] { state_.hungry.store_relaxed(0); });
     for (std::uint32_t r = 0; r < parameters_.nodes; ++r) {
       const std::uint32_t c = parameters_.by_priority[r];
       OwnChannel& own = place_.own(c);
@@ -212,6 +211,7 @@ class GraphDomain {
       for (std::uint32_t w = 0; w < channel.words; ++w)
         lanes_.shift(place_.buffer_of(own) + w * place_.buffer, given, have - given);
       lanes_.leader([&] {
+        if (given != 0) state_.hungry.store_relaxed(0);
         own.count = have - given;
         own.counts[kShared] += given;
       });
