@@ -280,6 +280,7 @@ run_tasks() {
   task tasks-uts-T1L 15 esker-uts --tree T1L --memory-bytes 256MiB --repeats 3
   task tasks-uts-T3L 20 esker-uts --tree T3L --memory-bytes 256MiB --repeats 3
   task tasks-strassen 20 esker-strassen --n 8192 --repeats 5
+  task tasks-sptrsv 10 esker-sptrsv --size paper --repeats 5
   for figure in fib queens sort strassen mandelbrot sptrsv 4-13 4-15 4-16 memory overhead stop; do
     seconds=15
     if [[ $figure == 4-13 || $figure == sort || $figure == strassen ]]; then seconds=30; fi

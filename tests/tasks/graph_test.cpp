@@ -16,16 +16,8 @@
 namespace esker::testing {
 namespace {
 
-using tasks::Graph;
-using tasks::GraphChannel;
-using tasks::GraphOutput;
-using tasks::node;
-using tasks::Options;
-using tasks::TaskError;
-using tasks::WhenFull;
-
+using namespace tasks;
 Device device() { return Device::open(); }
-
 Options small_memory(std::uint64_t bytes = 1 << 20) {
   Options options;
   options.memory_bytes = bytes;
