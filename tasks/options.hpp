@@ -52,8 +52,9 @@ struct Report {
   std::chrono::nanoseconds present{};  // time from a domain's start to its end: sums over domains
   std::chrono::nanoseconds
       in_tasks{};  // of it in tasks' functions and continuations: with Options::time_tasks
-  std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
-  Watched watched;                      // empty without Options::watch
+  // Of memory_bytes, those that were ever in use: a little more than at a time at most.
+  std::uint64_t peak_memory_bytes = 0;
+  Watched watched;  // empty without Options::watch
 };
 
 }  // namespace esker::tasks
