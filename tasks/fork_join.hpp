@@ -14,6 +14,7 @@
 #include <esker/device/device.hpp>
 #include <esker/device/gpu/occupancy.hpp>
 #include <esker/tasks/domain.hpp>
+#include <esker/tasks/hang.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/port.hpp>
 #include <esker/tasks/run_memory.hpp>
@@ -143,7 +144,10 @@ class ForkJoin {
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
     prepare({});
-    launch_domains();
+    {
+      const detail::WatchedForHangs watched(hangs_ ? &*hangs_ : nullptr);
+      launch_domains();
+    }
     if (!is_on_host()) wait();
     end(start);
     const detail::RunEnd how = seen_[0].how();
@@ -165,7 +169,10 @@ class ForkJoin {
 
   using Set = detail::SetFrom<Root>;
 
-  detail::Watch watch() { return {options_.watch ? watch_.data() : nullptr, options_.time_tasks}; }
+  detail::Watch watch() {
+    return {options_.watch ? watch_.data() : nullptr, options_.time_tasks,
+            hangs_ ? &hangs_->progress() : nullptr};
+  }
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
   const Stream& stream() const { return stream_; }
   const Options& options() const { return options_; }
@@ -225,6 +232,10 @@ class ForkJoin {
     shape_ = LaunchShape{domains, 1};
     hot_ = device_.memory<std::uint32_t>(std::size_t{domains} * S::kHotWords, {"levels of tasks"});
     allocate<S>(domains);
+    if (options_.hang_after.count() > 0 && !kRemote) {
+      hangs_.emplace(domains, memory_.joins, detail::HangWatch::Joins{memory_.join_words, S::Join::kWords},
+                     options_.hang_after, options_.on_hang, device_.name());
+    }
   }
   void prepare_waves() {
     if (device_.properties().wave_lanes == 64) {
@@ -348,6 +359,7 @@ class ForkJoin {
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   detail::RunMemory memory_{};
   detail::BundleFormat format_{};  // of a run over PEs
+  std::optional<detail::HangWatch> hangs_;
 };
 
 /// One run; the memory is given back after it.

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include <esker/device/atomic.hpp>
 #include <esker/tasks/watch.hpp>
@@ -30,7 +32,12 @@ struct Options {
   StopToken stop;
   bool watch = false;       // keep spans of domains, and counts of channels and levels: Report::watched
   bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
-  void* local = nullptr;    // in the device's memory: what tasks find by task.local<T>(), on each PE its own
+  // On the CPU: when no domain has begun or ended a batch for so long, on_hang gets a report of who does what
+  // and waits for whom, on a thread of the library's, and the run goes on. 0: never. Empty: to standard
+  // error.
+  std::chrono::milliseconds hang_after{0};
+  std::function<void(const std::string& report)> on_hang;
+  void* local = nullptr;  // in the device's memory: what tasks find by task.local<T>(), on each PE its own
 };
 
 /// Of one run; sums over domains.
