@@ -53,6 +53,29 @@ struct Row {
   }
 };
 
+// Fib, every second level of it by tasks of the whole wave: two types, of which one is given on one by one.
+struct Both;
+struct Whole {
+  using Spawns = tasks::Types<Both, Whole>;
+  static constexpr int kMaxSpawns = 2;
+  static constexpr bool kWholeWave = true;
+  int n;
+  void operator()(auto& task) const;
+};
+struct Both {
+  using Spawns = Whole::Spawns;
+  static constexpr int kMaxSpawns = 2;
+  int n;
+  void operator()(auto& task) const {
+    if (n < 2) return task.give(n);
+    task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+void Whole::operator()(auto& task) const {
+  if (n < 2) return task.give(n);
+  task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
+}
+
 /// What a program's tasks find, and how deep they nest, by a recursion on one stack.
 struct Known {
   std::uint64_t result;
@@ -63,6 +86,7 @@ Known known(const fibonacci::Fib& root) {
   const Known a = known(fibonacci::Fib{root.n - 1}), b = known(fibonacci::Fib{root.n - 2});
   return {a.result + b.result, 1 + std::max(a.depth, b.depth)};
 }
+Known known(const Whole& root) { return known(fibonacci::Fib{root.n}); }
 Known known(const Row& root) {
   if (root.last - root.first > 1) {
     const Known a = known(root.half(false)), b = known(root.half(true));
@@ -171,6 +195,11 @@ TEST(TaskCapacities, OfFibAreEnoughOrNamed) {
 }
 TEST(TaskCapacities, OfAnUnbalancedTreeAreEnoughOrNamed) {
   const Seen seen = run_in_all_batches(Row::of_root());
+  EXPECT_GT(seen.too_little, 0);
+  EXPECT_GT(seen.right, seen.too_little);
+}
+TEST(TaskCapacities, OfTwoTypesAreEnoughOrNamed) {
+  const Seen seen = run_in_all_batches(Whole{12});
   EXPECT_GT(seen.too_little, 0);
   EXPECT_GT(seen.right, seen.too_little);
 }
