@@ -15,27 +15,35 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Reason = tasks::TaskError::Reason;
 
-/// fib, until the host says that tasks fail, or that they spawn without an end.
-template <bool kFails>
-struct EndingFib {
+/// fib, until the host says that tasks fail.
+struct FailingFib {
   static constexpr int kMaxSpawns = 2;
   static constexpr int kLooks = 16;
   const SystemAtomic<std::uint32_t>* told;  // in pinned memory: tasks of that size look
   int n;
   ESKER_HD void operator()(auto& task) const {
-    int less = 1;
-    if (n == kLooks && told->load_relaxed() != 0) {
-      if (kFails) return task.fail(7, kLooks, 0);
-      less = 0;  // each of these tasks spawns two like it
-    }
+    if (n == kLooks && told->load_relaxed() != 0) return task.fail(7, kLooks, 0);
     if (n < 2) return task.give(n);
-    task.spawn(EndingFib{told, n - less}, EndingFib{told, n - 2 * less}).then([](auto& then, long a, long b) {
+    task.spawn(FailingFib{told, n - 1}, FailingFib{told, n - 2}).then([](auto& then, long a, long b) {
       then.give(a + b);
     });
   }
 };
-
 constexpr int kLong = 45;  // fib(45) takes 0.2 s on a GPU, and all its levels 70 MB
+
+/// One task after the other, until the host says so: then each spawns two, without an end.
+struct Growing {
+  using Result = void;
+  static constexpr int kMaxSpawns = 2;
+  const SystemAtomic<std::uint32_t>* told;
+  ESKER_HD void operator()(auto& task) const {
+    if (told->load_relaxed() != 0) {
+      task.spawn(*this, *this);
+    } else {
+      task.spawn(*this);
+    }
+  }
+};
 
 /// What a run that ended early has said, and when it returned.
 struct End {
@@ -45,7 +53,7 @@ struct End {
 template <class Root>
 End end_of(tasks::ForkJoin<Root>& program, const Root& root, Reason reason) {
   try {
-    (void)program.run(root);
+    program.run(root);
   } catch (const tasks::TaskError& error) {
     const Clock::time_point now = Clock::now();
     if (error.reason() != reason)
@@ -77,28 +85,33 @@ double seconds_to_end(tasks::ForkJoin<Root>& program, const Root& root, Reason r
   return std::chrono::duration<double>(end.at - asked).count();
 }
 
-tasks::Options options_of(const Bench& bench) {
-  tasks::Options options = bench.options();
-  if (bench.is_on_gpu()) options.memory_bytes = std::uint64_t{128} << 20;
-  return options;
-}
 double stopped(const Bench& bench, std::string& message) {
-  tasks::Options options = options_of(bench);
+  tasks::Options options = bench.options();
+  options.memory_bytes = std::uint64_t{128} << 20;
   tasks::ForkJoin<Fib> program(bench.device, options);
   return seconds_to_end(
       program, Fib{kLong}, Reason::kStopped, [&] { options.stop.request_stop(); }, message);
 }
-template <bool kFails>
-double told(const Bench& bench, std::string& message) {
-  const auto told = bench.device.pinned<SystemAtomic<std::uint32_t>>(1);
-  tasks::Options options = options_of(bench);
-  if (!bench.is_on_gpu())
-    options.memory_bytes = std::uint64_t{1} << 20;  // two threads fill it in a millisecond
-  using Root = EndingFib<kFails>;
+/// `Root` looks at a word in pinned memory.
+template <class Root>
+double told(const Bench& bench, const Root& example, std::uint64_t memory_bytes, Reason reason,
+            std::string& message) {
+  const auto word = bench.device.pinned<SystemAtomic<std::uint32_t>>(1);
+  tasks::Options options = bench.options();
+  options.memory_bytes = memory_bytes;
   tasks::ForkJoin<Root> program(bench.device, options);
+  Root root = example;
+  root.told = word.data();
   return seconds_to_end(
-      program, Root{told.data(), kLong}, kFails ? Reason::kFailed : Reason::kOutOfMemory,
-      [&] { told[0].store_relaxed(1); }, message);
+      program, root, reason, [&] { word[0].store_relaxed(1); }, message);
+}
+double failed(const Bench& bench, std::string& message) {
+  return told(bench, FailingFib{nullptr, kLong}, std::uint64_t{128} << 20, Reason::kFailed, message);
+}
+double overflowed(const Bench& bench, std::string& message) {
+  // Little more than domains take: it is full at once.
+  const std::uint64_t bytes = bench.is_on_gpu() ? std::uint64_t{4} << 20 : std::uint64_t{1} << 20;
+  return told(bench, Growing{}, bytes, Reason::kOutOfMemory, message);
 }
 
 }  // namespace
@@ -110,7 +123,7 @@ nlohmann::json take_stop(const Bench& bench) {
     std::vector<double> seconds = {};
     std::string message = {};
   };
-  Ending kinds[] = {{"stop", stopped}, {"a task fails", told<true>}, {"memory runs out", told<false>}};
+  Ending kinds[] = {{"stop", stopped}, {"a task fails", failed}, {"memory runs out", overflowed}};
   // The device is as it was: each is followed by a run that must be right.
   const Problem next{Kind::kFib, 15};
   const auto program = fork_join(bench.device, next, bench.options());
