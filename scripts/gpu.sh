@@ -283,7 +283,8 @@ run_tasks() {
   task tasks-sptrsv 10 esker-sptrsv --size paper --repeats 5
   for figure in fib queens sort strassen mandelbrot sptrsv 4-13 4-15 4-16 memory overhead stop; do
     seconds=15
-    if [[ $figure == 4-13 || $figure == sort || $figure == strassen ]]; then seconds=30; fi
+    if [[ $figure == sort || $figure == strassen ]]; then seconds=30; fi
+    if [[ $figure == 4-13 ]]; then seconds=45; fi
     if ((seconds > end - SECONDS)); then seconds=$((end - SECONDS)); fi
     measure "tasks-figure-$figure" "$seconds" "$bin/esker-bench-tasks" --device cuda --figure "$figure" \
       --repeats 5 --seconds 0.5 || true

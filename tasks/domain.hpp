@@ -10,6 +10,7 @@
 #include <esker/tasks/lanes.hpp>
 #include <esker/tasks/level_stack.hpp>
 #include <esker/tasks/outgoing.hpp>
+#include <esker/tasks/progress.hpp>
 #include <esker/tasks/scheduler.hpp>
 #include <esker/tasks/state.hpp>
 
@@ -52,6 +53,7 @@ class Domain {
     lanes_.for_each(kSums, [&](std::uint32_t i) { S::sums(hot_)[i] = 0; });
     times().start(lanes_);
     for (std::uint32_t got = wait_for_bundle(); got != kNone; got = wait_for_bundle()) {
+      note(Doing::kSchedules);
       if constexpr (S::kRandom) wait_for_company();
       if (!S::kRemote || got == kOwn) {
         open(outgoing_.bundle_words(number_));
@@ -78,6 +80,7 @@ class Domain {
   /// kGoesOn a join record.
   ESKER_HD std::uint32_t wait_for_bundle() {
     levels_.release();
+    note(Doing::kAsks);
     const std::uint64_t began = Lane::clock_ns();
     bool has_asked = false;
     if constexpr (S::kRemote) {
@@ -194,10 +197,12 @@ class Domain {
       if (is_new && !levels_.find_space(0)) return false;
     }
     std::uint32_t n = 0;
+    note(Doing::kRuns, type, segment);
     Set::visit(type, [&](auto named) {
       using T = typename decltype(named)::type;
       if constexpr (!kIsPlaced<T>) n = run_batch_of<T>(most, is_new);
     });
+    note(Doing::kSchedules);
     ++counts_.batches;
     counts_.tasks += n;
     const bool is_full = is_whole || n == kBatch;
@@ -273,6 +278,7 @@ class Domain {
     const auto go_on = [&](std::uint32_t i) {
       return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
     };
+    note(Doing::kContinues, 0, levels_.segment_of(levels_.top()));
     if (watch_.times_tasks()) times().enter_tasks(lanes_);
     std::uint64_t again = 0;
     if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
@@ -283,6 +289,7 @@ class Domain {
     }
     lanes_.sync();
     if (watch_.times_tasks()) times().leave_tasks(lanes_);
+    note(Doing::kSchedules);
     store_waiting(levels_.top(), again);
     lanes_.sync();
     ++counts_.resumed;
@@ -366,6 +373,7 @@ class Domain {
         lanes_.of_leader([&] { return Join::left(record).load_acquire() == 1 ? 1u : 0u; }) != 0;  // [join]
     if (!alone) {
       if (!levels_.put_all_away(record)) return false;
+      note_left(join);
       const std::uint32_t before = lanes_.of_leader([&] {
         record[Join::kReturnJoin] = return_join_;
         record[Join::kReturnEntry] = return_entry_;
@@ -376,6 +384,7 @@ class Domain {
         return false;
       }
       levels_.take_back(record);
+      note_taken(join);
     }
     collect(join);
     return true;
@@ -442,6 +451,7 @@ class Domain {
     return_join_ = record[Join::kReturnJoin];
     return_entry_ = record[Join::kReturnEntry];
     levels_.take_back(record);
+    note_taken(join);
     collect(join);
     return true;
   }
@@ -455,6 +465,26 @@ class Domain {
       const auto* const from = reinterpret_cast<const std::uint64_t*>(&counts_);
       for (std::uint32_t c = 0; c < sizeof(Counts) / 8; ++c) (void)run_.counts[c].fetch_add_relaxed(from[c]);
     });
+  }
+
+  // --- Of runs that are watched for hangs, on the host.
+
+  ESKER_HD void note([[maybe_unused]] Doing doing, [[maybe_unused]] std::uint32_t type = 0,
+                     [[maybe_unused]] std::uint32_t segment = 0) const {
+    if constexpr (Lanes::kIsThread) {
+      if (Progress* const all = watch_.progress()) all->is_doing(number_, doing, type, segment, return_join_);
+    }
+  }
+  ESKER_HD void note_left([[maybe_unused]] std::uint32_t join) const {
+    if constexpr (Lanes::kIsThread) {
+      if (Progress* const all = watch_.progress())
+        all->leaves(number_, join, levels_.segment_of(levels_.top()), return_join_);
+    }
+  }
+  ESKER_HD void note_taken([[maybe_unused]] std::uint32_t join) const {
+    if constexpr (Lanes::kIsThread) {
+      if (Progress* const all = watch_.progress()) all->takes(join);
+    }
   }
 
   // --- For tests, on the host.

@@ -12,6 +12,7 @@
 #include <esker/device/device.hpp>
 #include <esker/device/gpu/occupancy.hpp>
 #include <esker/tasks/domain.hpp>
+#include <esker/tasks/hang.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/port.hpp>
 #include <esker/tasks/run_memory.hpp>
@@ -142,7 +143,10 @@ class ForkJoin {
     const auto start = std::chrono::steady_clock::now();
     write_first_bundle(root);
     prepare({});
-    launch_domains();
+    {
+      const detail::WatchedForHangs watched(hangs_ ? &*hangs_ : nullptr);
+      launch_domains();
+    }
     if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     end(start);
     const detail::RunEnd how = seen_[0].how();
@@ -154,12 +158,20 @@ class ForkJoin {
   /// Of the last run.
   const Report& report() const { return report_; }
 
+  /// Options::memory_bytes with which no run of tasks nested at most `depth` deep is short of memory, on this
+  /// device, with as many domains. A task that spawns nothing is 1 deep. The bound is of the worst order of
+  /// all (docs/design/tasks.md): runs use much less as a rule.
+  std::uint64_t memory_bound(std::uint32_t depth) const { return plan_.bytes_for(depth); }
+
  protected:
   // For runs over PEs, which do the same in steps of their own.
 
   using Set = detail::SetFrom<Root>;
 
-  detail::Watch watch() { return {options_.watch ? watch_.data() : nullptr, options_.time_tasks}; }
+  detail::Watch watch() {
+    return {options_.watch ? watch_.data() : nullptr, options_.time_tasks,
+            hangs_ ? &hangs_->progress() : nullptr};
+  }
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
   const Stream& stream() const { return stream_; }
   const Options& options() const { return options_; }
@@ -211,7 +223,6 @@ class ForkJoin {
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
   static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
-  static constexpr std::uint32_t kMostCrates = kRemote ? 1024 : 0;
 
   void prepare_threads() {
     using S = detail::SchedulerOf<Root, Shape>;
@@ -220,6 +231,10 @@ class ForkJoin {
     shape_ = LaunchShape{domains, 1};
     hot_ = device_.memory<std::uint32_t>(std::size_t{domains} * S::kHotWords, {"levels of tasks"});
     allocate<S>(domains);
+    if (options_.hang_after.count() > 0 && !kRemote) {
+      hangs_.emplace(domains, memory_.joins, detail::HangWatch::Joins{memory_.join_words, S::Join::kWords},
+                     options_.hang_after, options_.on_hang, device_.name());
+    }
   }
   void prepare_waves() {
     if (device_.properties().wave_lanes == 64) {
@@ -252,29 +267,15 @@ class ForkJoin {
     allocate<S>(static_cast<std::uint32_t>(groups * waves) - kPorts);
   }
 
-  /// Divides memory_bytes: a bundle a domain, up to a quarter for join records, and for crates, the rest for
-  /// pages.
   template <class S>
   void allocate(std::uint32_t domains) {
     report_.domains = domains;
     batch_ = S::kBatch;
     result_at_ = S::Bundle::kResult;
-    page_bytes_ = (S::Page::kWords + 1) * 4;
-    join_bytes_ = (S::Join::kWords + 1) * 4;
-    bundle_bytes_ = std::uint64_t{domains} * S::Bundle::kWords * 4;
-    const std::uint64_t quarter = options_.memory_bytes / 4;
-    const std::uint64_t crate_bytes = (S::Bundle::kWords + 1) * 4;
-    const std::uint64_t crates =
-        kRemote ? std::clamp<std::uint64_t>(quarter / crate_bytes, 4, kMostCrates + domains) : 0;
-    // A domain has join records for a few of its levels.
-    const std::uint64_t joins =
-        S::kJoins ? std::clamp<std::uint64_t>(std::uint64_t{4} * domains + kMostCrates, 2,
-                                              std::max<std::uint64_t>(2, quarter / join_bytes_))
-                  : 0;
-    const std::uint64_t taken = bundle_bytes_ + joins * join_bytes_ + crates * crate_bytes;
-    const std::uint64_t pages = std::min<std::uint64_t>(
-        (options_.memory_bytes - std::min(options_.memory_bytes, taken)) / page_bytes_, 0xfffffff0u);
-    if (pages < 2) detail::refuse_memory(options_.memory_bytes, taken + 2 * page_bytes_);
+    plan_ = detail::MemoryPlan::of<S>(domains);
+    if (options_.memory_bytes < plan_.least_bytes())
+      detail::refuse_memory(options_.memory_bytes, plan_.least_bytes());
+    const auto [joins, crates, pages] = plan_.divide(options_.memory_bytes);
     const std::size_t bundle_words = std::size_t{domains} * S::Bundle::kWords;
     const std::size_t join_words = joins * S::Join::kWords, page_words = pages * S::Page::kWords;
     const std::size_t crate_words = crates * S::Bundle::kWords;
@@ -321,8 +322,7 @@ class ForkJoin {
     report_.in_tasks = std::chrono::nanoseconds{counts.in_tasks_ns};
     report_.present = std::chrono::nanoseconds{counts.domain_ns};
     report_.peak_memory_bytes =
-        std::uint64_t{run.pages.peak()} * page_bytes_ + std::uint64_t{run.joins.peak()} * join_bytes_ +
-        bundle_bytes_ + std::uint64_t{kRemote ? run.crates.peak() : 0} * bundle_bytes_ / report_.domains;
+        plan_.bytes_of({run.joins.peak(), kRemote ? run.crates.peak() : 0, run.pages.peak()});
   }
 
   const Device device_;
@@ -335,7 +335,7 @@ class ForkJoin {
   LaunchShape shape_;
   std::uint32_t scratch_bytes_ = 0;  // of a group
   std::uint32_t batch_ = 0, result_at_ = 0, payload_at_ = 0, type_at_ = 0;
-  std::uint64_t page_bytes_ = 0, join_bytes_ = 0, bundle_bytes_ = 0;
+  detail::MemoryPlan plan_;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
   detail::StopRelay stop_relay_;
@@ -343,6 +343,7 @@ class ForkJoin {
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   detail::RunMemory memory_{};
   detail::BundleFormat format_{};  // of a run over PEs
+  std::optional<detail::HangWatch> hangs_;
 };
 
 /// One run; the memory is given back after it.

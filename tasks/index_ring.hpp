@@ -19,7 +19,8 @@ namespace esker::tasks::detail {
 ///          it is written. The entry is not written again before `head` has passed it, so who moves `head`
 ///          has read the right number.
 /// Ordering [number] what was written before push() happens before what follows the try_pop() of that number.
-template <Scope S>
+/// `Word` is for tests: an atomic with weaker orders.
+template <Scope S, class Word = Atomic<std::uint64_t, S>>
 class IndexRing {
  public:
   /// Bytes that it works in; aligned to kLineBytes, zeroed.
@@ -81,8 +82,6 @@ class IndexRing {
   }
 
  private:
-  using Word = Atomic<std::uint64_t, S>;
-
   ESKER_HD static constexpr std::uint32_t shift_of(std::uint32_t size) {
     std::uint32_t shift = 0;
     while (size >> shift > 1) ++shift;

@@ -75,6 +75,7 @@ class WaveLanes {
  public:
   using Shape = WaveShape<GroupLane::kWaveLanes>;
   static constexpr std::uint32_t kBatch = Shape::kBatch;
+  static constexpr bool kIsThread = false;
   static constexpr std::uint32_t kSums = kBatch;  // that a domain's tasks add to
 
   ESKER_HD explicit WaveLanes(const GroupLane& lane) : index_{lane.lane() % kBatch} {}
@@ -262,6 +263,7 @@ using DomainLanes = WaveLanes;
 
 class ThreadLanes {
  public:
+  static constexpr bool kIsThread = true;
   static constexpr std::uint32_t kSums = 1;  // that a domain's tasks add to
 
   template <class T>

@@ -283,7 +283,7 @@ class LevelStack {
     std::uint32_t page;  // of the segment, if it is not at hand
   };
 
-  static constexpr std::uint32_t kMostSparePages = S::kHotSegments < 8 ? S::kHotSegments : 8;
+  static constexpr std::uint32_t kMostSparePages = S::kMostSparePages;
 
   Lanes lanes_;
   RunState& run_;

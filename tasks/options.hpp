@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include <esker/device/atomic.hpp>
 #include <esker/tasks/watch.hpp>
@@ -30,7 +32,12 @@ struct Options {
   StopToken stop;
   bool watch = false;       // keep spans of domains, and counts of channels and levels: Report::watched
   bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
-  void* local = nullptr;    // in the device's memory: what tasks find by task.local<T>(), on each PE its own
+  // On the CPU: when no domain has begun or ended a batch for so long, on_hang gets a report of who does what
+  // and waits for whom, on a thread of the library's, and the run goes on. 0: never. Empty: to standard
+  // error.
+  std::chrono::milliseconds hang_after{0};
+  std::function<void(const std::string& report)> on_hang;
+  void* local = nullptr;  // in the device's memory: what tasks find by task.local<T>(), on each PE its own
 };
 
 /// Of one run; sums over domains.
@@ -52,8 +59,9 @@ struct Report {
   std::chrono::nanoseconds present{};  // time from a domain's start to its end: sums over domains
   std::chrono::nanoseconds
       in_tasks{};  // of it in tasks' functions and continuations: with Options::time_tasks
-  std::uint64_t peak_memory_bytes = 0;  // that were in use at a time at most, of memory_bytes
-  Watched watched;                      // empty without Options::watch
+  // Of memory_bytes, those that were ever in use: a little more than at a time at most.
+  std::uint64_t peak_memory_bytes = 0;
+  Watched watched;  // empty without Options::watch
 };
 
 }  // namespace esker::tasks

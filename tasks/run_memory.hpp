@@ -1,6 +1,7 @@
 // Where the state of a run stands.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,71 @@ struct RunMemory {
   std::uint32_t *page_links, *join_links, *crate_links;
   std::uint32_t* mailboxes;
   std::uint32_t domains, pages, joins, crates;
+};
+
+/// How Options::memory_bytes is divided: a bundle a domain, join records and crates as there are domains, but
+/// no more than a quarter each of what is not needed in any case, and pages.
+class MemoryPlan {
+ public:
+  template <class S>
+  static MemoryPlan of(std::uint32_t domains) {
+    constexpr std::uint32_t kMostCrates = S::kRemote ? 1024 : 0;
+    MemoryPlan plan;
+    plan.domains_ = domains;
+    plan.bundle_bytes_ = S::Bundle::kWords * 4;
+    // Of those that go out and come back, each with its link.
+    plan.join_ = {(S::Join::kWords + 1) * 4, S::kJoins ? 2u : 0u, S::kJoins ? 4 * domains + kMostCrates : 0};
+    plan.crate_ = {(S::Bundle::kWords + 1) * 4, S::kRemote ? 4u : 0u, S::kRemote ? kMostCrates + domains : 0};
+    plan.page_bytes_ = (S::Page::kWords + 1) * 4;
+    plan.segments_a_depth_ = S::kSegmentsADepth;
+    plan.spare_pages_ = S::kMostSparePages;
+    return plan;
+  }
+
+  /// A run needs them in any case.
+  std::uint64_t least_bytes() const {
+    return domains_ * bundle_bytes_ + join_.least * join_.bytes + crate_.least * crate_.bytes +
+           kLeastPages * page_bytes_;
+  }
+  /// With so many no run of tasks nested so deep is short of pages, nor close to it.
+  std::uint64_t bytes_for(std::uint64_t depth) const {
+    const std::uint64_t out = domains_ * ((depth + 1) * segments_a_depth_ + spare_pages_);
+    const std::uint64_t more_joins = join_.most > join_.least ? join_.most - join_.least : 0;
+    return least_bytes() + more_joins * join_.bytes +
+           Pools::size_for(out, static_cast<std::uint32_t>(domains_)) * page_bytes_;
+  }
+
+  struct Numbers {
+    std::uint64_t joins, crates, pages;
+  };
+  /// Of at least least_bytes().
+  Numbers divide(std::uint64_t bytes) const {
+    std::uint64_t left = bytes - least_bytes();
+    const std::uint64_t quarter = left / 4;
+    const auto take = [&](const Kind& kind) {
+      const std::uint64_t more = kind.most > kind.least ? kind.most - kind.least : 0;
+      const std::uint64_t n = std::min(more, quarter / kind.bytes);
+      left -= n * kind.bytes;
+      return kind.least + n;
+    };
+    const std::uint64_t joins = take(join_), crates = take(crate_);
+    return {joins, crates, std::min<std::uint64_t>(kLeastPages + left / page_bytes_, 0xfffffff0u)};
+  }
+  /// What a run has used.
+  std::uint64_t bytes_of(const Numbers& used) const {
+    return domains_ * bundle_bytes_ + used.joins * join_.bytes + used.crates * crate_.bytes +
+           used.pages * page_bytes_;
+  }
+
+ private:
+  static constexpr std::uint64_t kLeastPages = 2;
+  struct Kind {
+    std::uint64_t bytes, least, most;
+  };
+
+  std::uint64_t domains_ = 0, bundle_bytes_ = 0, page_bytes_ = 0;
+  Kind join_{}, crate_{};
+  std::uint64_t segments_a_depth_ = 0, spare_pages_ = 0;
 };
 
 /// The place of this process among those of a run over PEs.

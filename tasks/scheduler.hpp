@@ -98,6 +98,12 @@ struct Scheduler {
   static constexpr std::uint32_t kSegmentWords = (Layout::kWords + 31) / 32 * 32;
   static_assert(kHotSegments * kSegmentWords < 1u << Ref::kWordBits, "these tasks are too large");
   using Page = PageLayout<kSegmentWords>;
+  static constexpr std::uint32_t kMostSparePages =
+      kHotSegments < 8 ? kHotSegments : 8;  // that a domain keeps
+  /// Segments in which tasks of a stack, and of those that wait for it, nest one deeper at least
+  /// (docs/design/tasks.md). A bundle is taken by one batch; if not, it may be given on a task at a time.
+  static constexpr std::uint32_t kSegmentsADepth =
+      kJoins ? kReach + 1 + (kRandom || Set::kHasWholeWave ? kBatch : 1) : 1;
 
   // --- What a domain has at hand: segments; of each the words in use and where its last level starts; what
   // each lane's tasks have added; times; the scratchpad of tasks of the whole wave, 16-byte aligned.

@@ -14,7 +14,9 @@ namespace esker::tasks::detail {
 
 /// Numbers [0, size), handed out and taken back.
 ///
-/// Contract Any lane or thread. peak() is how many were out at a time at most.
+/// Contract Any lane or thread. peak() is how many were ever out. Numbers that came back go out before
+/// others,
+///          so it is how many were out at a time at most.
 /// Protocol A stack of those that came back, under a word of {changes, first}; when it is empty, numbers that
 ///          were never out.
 /// Ordering [pool] who takes a number sees what its last holder wrote.
@@ -67,8 +69,8 @@ class Pool {
 class Pools {
  public:
   ESKER_HD void reset(std::uint32_t* next, std::uint32_t size, std::uint32_t domains) {
-    shards_ = domains / kDomainsAShard;
-    shards_ = shards_ < 1 ? 1 : (shards_ > kMostShards ? kMostShards : shards_);
+    shards_ = shards_for(domains);
+    if (shards_ > size) shards_ = size < 1 ? 1 : size;
     each_ = size / shards_;
     for (std::uint32_t s = 0; s < shards_; ++s) shard_[s].reset(next + s * each_, each_);
   }
@@ -87,15 +89,27 @@ class Pools {
     return {kNone, true};
   }
   ESKER_HD void give_back(std::uint32_t number) { shard_[number / each_].give_back(number % each_); }
-  /// No fewer than were out at a time at most.
+  /// How many were ever out. The pools had theirs out at different times, so fewer may have been out at a
+  /// time.
   ESKER_HD std::uint32_t peak() const {
     std::uint32_t sum = 0;
     for (std::uint32_t s = 0; s < shards_; ++s) sum += shard_[s].peak();
     return sum;
   }
+  /// A size with which so many may be out before any taker hears that few are left.
+  static std::uint64_t size_for(std::uint64_t out, std::uint32_t domains) {
+    const std::uint32_t shards = shards_for(domains);
+    if (shards == 1) return out + out / 7 + 8;
+    return (out / (shards * 7 / 8) + 1) * shards;  // these are all out by then
+  }
 
  private:
   static constexpr std::uint32_t kMostShards = 64, kDomainsAShard = 16;
+
+  ESKER_HD static std::uint32_t shards_for(std::uint32_t domains) {
+    const std::uint32_t shards = domains / kDomainsAShard;
+    return shards < 1 ? 1 : (shards > kMostShards ? kMostShards : shards);
+  }
 
   std::uint32_t shards_ = 1, each_ = 0;
   Pool shard_[kMostShards];

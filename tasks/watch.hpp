@@ -41,6 +41,8 @@ ESKER_API std::string trace_json(const Watched& watched);
 
 namespace detail {
 
+class Progress;
+
 /// Where the domains of a run leave it. Off: nothing is kept.
 class Watch {
  public:
@@ -55,10 +57,13 @@ class Watch {
   };
 
   Watch() = default;
-  /// Null: no spans and counts.
-  Watch(Memory* memory, bool times_tasks) : memory_{memory}, times_tasks_{times_tasks} {}
+  /// Null: no spans and counts; nobody looks for hangs.
+  Watch(Memory* memory, bool times_tasks, Progress* progress)
+      : memory_{memory}, times_tasks_{times_tasks}, progress_{progress} {}
   ESKER_HD bool is_on() const { return memory_ != nullptr; }
   ESKER_HD bool times_tasks() const { return times_tasks_; }
+  /// Of domains on the host.
+  Progress* progress() const { return progress_; }
 
   // One lane of a domain calls; the watch is on.
 
@@ -86,6 +91,7 @@ class Watch {
 
   Memory* memory_ = nullptr;
   bool times_tasks_ = false;
+  Progress* progress_ = nullptr;
 };
 
 /// What a run left there.

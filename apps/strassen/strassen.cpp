@@ -5,6 +5,7 @@
 // multiplication; matrices.hpp says how far they may differ. --values units has no error of rounding: there
 // they must be equal.
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ int run(int argc, char** argv) {
   std::optional<strassen::Expected> expected;
   if (o.verify) expected.emplace(a, b, values, operands.tolerance(), o.seed);
   operands.put(a, b);
+  std::fprintf(o.json == "-" ? stderr : stdout,
+               "strassen: %u levels of seven products, %zu bytes for sums and products in one arena\n",
+               plan.levels, operands.arena_bytes());
   const auto measured = task_apps::measure(
       o,
       [&] {

@@ -2,6 +2,7 @@
 #include "application.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <span>
@@ -31,6 +32,7 @@ esker::Config Options::parse_config(esker::CommandLine& line, int argc, char** a
   esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
+  hang_seconds = config.hang_seconds;
   return config;
 }
 
@@ -63,6 +65,7 @@ esker::tasks::Options Options::task_options() const {
   options.memory_bytes = memory_bytes;
   options.domains = static_cast<std::uint32_t>(domains);
   options.watch = options.time_tasks = levels || trace != nullptr;
+  options.hang_after = std::chrono::seconds{hang_seconds};
   return options;
 }
 
