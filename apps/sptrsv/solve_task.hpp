@@ -46,57 +46,66 @@ struct SolveRow {
   esker::tasks::GraphChannel<std::uint32_t> ready;
 
   ESKER_HD void operator()(auto& task, const std::uint32_t& row) const {
-    const std::uint32_t first = rows.below_starts[row], last = rows.below_starts[row + 1];
-    // Early: it takes as long as memory takes, like all that solve() waits for.
-    Few<std::uint32_t> below = load(rows.below, first, last);
-    rows.unknowns[row].store_relaxed(std::bit_cast<std::uint64_t>(solve(row)));
-    for (std::uint32_t at = first; at < last; at += kFew) {
-      if (at != first) below = load(rows.below, at, last);
-      std::uint32_t ready_ones = 0;
+    const Range entries{rows.starts[row], rows.starts[row + 1]};
+    const Range below{rows.below_starts[row], rows.below_starts[row + 1]};
+    const double right = rows.right[row], diagonal = rows.diagonal[row];
+    // Early, beside what the solution waits for: each of these takes as long as memory takes.
+    Few<std::uint32_t> needing = load(rows.below, below.first, below);
+    const double x = subtract(right, entries) / diagonal;
+    rows.unknowns[row].store_relaxed(std::bit_cast<std::uint64_t>(x));
+    for (std::uint32_t at = below.first; at < below.last; at += kFew) {
+      if (at != below.first) needing = load(rows.below, at, below);
+      std::uint32_t missed[kFew] = {}, ready_ones = 0;
       for (std::uint32_t i = 0; i < kFew; ++i) {
-        if (at + i < last && rows.missing[below.of[i]].fetch_add_relaxed(~0u) == 1) ready_ones |= 1u << i;
+        if (at + i < below.last) missed[i] = rows.missing[needing.of[i]].fetch_add_relaxed(~0u);
       }
+      for (std::uint32_t i = 0; i < kFew; ++i) ready_ones |= missed[i] == 1 ? 1u << i : 0;
       for (std::uint32_t i = at; ready_ones != 0; ++i, ready_ones >>= 1) {
         if ((ready_ones & 1) != 0) task.spawn(ready, rows.below[i]);
       }
     }
-    rows.missing[row].store_relaxed(rows.starts[row + 1] - rows.starts[row]);
+    rows.missing[row].store_relaxed(entries.last - entries.first);
     rows.others[row].store_relaxed(kNotYet);
   }
 
  private:
+  struct Range {
+    std::uint32_t first, last;
+  };
   /// Of a row's entries, those that are on their way from memory at a time.
   static constexpr std::uint32_t kFew = 4;
   template <class T>
   struct Few {
     T of[kFew];
   };
-  /// Words [at, at + kFew); in place of those past the end the last one.
+  /// Words [at, at + kFew) of a range; in place of those past its end the last one, or any word of the array.
+  /// There is no branch, which would wait for the range before what follows is on its way.
   template <class T>
-  ESKER_HD static Few<T> load(const T* words, std::uint32_t at, std::uint32_t last) {
-    Few<T> few{};
-    if (at == last) return few;
-    for (std::uint32_t i = 0; i < kFew; ++i) few.of[i] = words[at + i < last ? at + i : last - 1];
+  ESKER_HD static Few<T> load(const T* words, std::uint32_t at, const Range& range) {
+    const std::uint32_t end = range.last != 0 ? range.last - 1 : 0;
+    Few<T> few;
+    for (std::uint32_t i = 0; i < kFew; ++i) few.of[i] = words[at + i < end ? at + i : end];
     return few;
   }
 
   /// As solve_serially(), in its order: the results are the same bits.
-  ESKER_HD double solve(std::uint32_t row) const {
-    const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
-    const double diagonal = rows.diagonal[row];
-    double sum = rows.right[row];
-    for (std::uint32_t at = first; at < last; at += kFew) {
-      const Few<std::uint32_t> columns = load(rows.columns, at, last);
-      const Few<double> values = load(rows.values, at, last);
+  ESKER_HD double subtract(double sum, const Range& entries) const {
+    Few<std::uint32_t> columns = load(rows.columns, entries.first, entries);
+    Few<double> values = load(rows.values, entries.first, entries);
+    for (std::uint32_t at = entries.first; at < entries.last; at += kFew) {
+      if (at != entries.first) {
+        columns = load(rows.columns, at, entries);
+        values = load(rows.values, at, entries);
+      }
       std::uint64_t known[kFew];
       for (std::uint32_t i = 0; i < kFew; ++i) known[i] = rows.unknowns[columns.of[i]].load_relaxed();
       for (std::uint32_t i = 0; i < kFew; ++i) {
-        if (at + i >= last) break;
+        if (at + i >= entries.last) break;
         while (known[i] == kNotYet) known[i] = rows.unknowns[columns.of[i]].load_relaxed();
         sum = fma(-values.of[i], std::bit_cast<double>(known[i]), sum);
       }
     }
-    return sum / diagonal;
+    return sum;
   }
 };
 
