@@ -280,7 +280,7 @@ run_tasks() {
   task tasks-uts-T1L 15 esker-uts --tree T1L --memory-bytes 256MiB --repeats 3
   task tasks-uts-T3L 20 esker-uts --tree T3L --memory-bytes 256MiB --repeats 3
   task tasks-strassen 20 esker-strassen --n 8192 --repeats 5
-  for figure in fib queens sort strassen mandelbrot 4-13 4-15 4-16 memory overhead stop; do
+  for figure in fib queens sort strassen mandelbrot sptrsv 4-13 4-15 4-16 memory overhead stop; do
     seconds=15
     if [[ $figure == sort || $figure == strassen ]]; then seconds=30; fi
     if [[ $figure == 4-13 ]]; then seconds=45; fi

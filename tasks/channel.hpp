@@ -51,6 +51,11 @@ class ChannelView {
   ESKER_HD T& operator[](std::uint32_t element) const {
     return *reinterpret_cast<T*>(elements_ + std::uint64_t{element} * stride_);
   }
+  /// The same channel, of elements that are as large.
+  template <class U>
+  ESKER_HD ChannelView<U, kSharing, S> as() const {
+    return {available_, published_, elements_, capacity_, stride_};
+  }
 
   /// An element to fill; kNone: all are in use.
   ESKER_ALWAYS_INLINE ESKER_HD std::uint32_t try_allocate() const { return pop(available_); }
@@ -60,6 +65,26 @@ class ChannelView {
   ESKER_ALWAYS_INLINE ESKER_HD std::uint32_t try_take() const { return pop(published_); }
   /// It has been processed.
   ESKER_ALWAYS_INLINE ESKER_HD void free(std::uint32_t element) const { push(available_, element); }
+
+  // The same of lanes that call together, as a view of them says, and of which the active ones take part.
+  // True for lanes that got an element: the first of them.
+
+  template <class View>
+  ESKER_HD bool try_allocate(View& together, std::uint32_t& element, bool active) const {
+    return available_.try_pop(together, element, active);
+  }
+  template <class View>
+  ESKER_HD void publish(View& together, std::uint32_t element, bool active) const {
+    published_.push(together, element, active);
+  }
+  template <class View>
+  ESKER_HD bool try_take(View& together, std::uint32_t& element, bool active) const {
+    return published_.try_pop(together, element, active);
+  }
+  template <class View>
+  ESKER_HD void free(View& together, std::uint32_t element, bool active) const {
+    available_.push(together, element, active);
+  }
 
   /// Racy: elements that are published, or will be at once, and not taken.
   ESKER_HD std::uint64_t was_published() const { return published_.was_size(); }
@@ -137,6 +162,14 @@ class Channel {
   }
 
   View view() const { return view_; }
+  /// All elements are available again. Nothing uses the channel meanwhile.
+  void reset() {
+    const std::uint64_t rings = 2 * Ring::storage_bytes(std::bit_ceil(capacity_));
+    const Stream stream = device_.stream();
+    device_.fill(memory_.data(), 0, rings, stream);
+    device_.launch(LaunchShape{capacity_}, detail::MakeAvailable<View>{view_}, stream);
+    stream.synchronize();
+  }
 
  private:
   using Ring = detail::IndexRing<S>;

@@ -275,12 +275,7 @@ class Context {
   }
 
   ESKER_HD void report(Outcome how, std::int32_t code, std::uint64_t a, std::uint64_t b) {
-    RunState& run = *place_.run;
-    if (!speaks() || !run.end(how)) return;
-    run.error_code = code;
-    run.error_type = Set::template kIndex<Task>;
-    run.error_values[0] = a;
-    run.error_values[1] = b;
+    if (speaks()) place_.run->end(how, Set::template kIndex<Task>, code, a, b);
   }
 
   /// Calls next(context, results...), without those of children that give none.

@@ -117,10 +117,7 @@ class Domain {
     return taken;
   }
   ESKER_HD bool has_ended() {
-    return lanes_.of_leader([&] {
-      if (run_.stop->load_relaxed() != 0) (void)run_.end(Outcome::kStopped);
-      return run_.has_ended() ? 1u : 0u;
-    }) != 0;
+    return lanes_.of_leader([&] { return run_.has_ended_or_should() ? 1u : 0u; }) != 0;
   }
 
   /// Makes the tasks of a bundle the lowest level.

@@ -15,8 +15,9 @@ class ESKER_API TaskError : public Error {
   enum class Reason {
     kStopped,      // StopToken
     kFailed,       // a task called fail(code, values...)
-    kMisuse,       // a task spawned more than it declares, or gave no result, or two
+    kMisuse,       // a task spawned more than it declares, or where it does not, or gave no result, or two
     kOutOfMemory,  // Options::memory_bytes
+    kFull,         // a channel that says WhenFull::kFail, or an output
   };
   TaskError(Kind kind, const std::string& message, Reason reason, std::int32_t code,
             const std::array<std::uint64_t, 2>& values)

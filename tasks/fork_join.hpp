@@ -6,9 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include <esker/device/device.hpp>
@@ -18,6 +16,7 @@
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/port.hpp>
 #include <esker/tasks/run_memory.hpp>
+#include <esker/tasks/stop_relay.hpp>
 
 namespace esker::tasks {
 
@@ -127,7 +126,7 @@ class ForkJoin {
         stream_{device.stream()},
         run_{device.memory<detail::RunState>(1, {"the state of a run of tasks"})},
         seen_{device.pinned<detail::RunState>(1, {"the end of a run of tasks"})},
-        stop_{device.pinned<std::uint32_t>(1, {"a stop request"})} {
+        stop_relay_{device} {
     if (options.watch) {
       watch_ = device.memory<detail::Watch::Memory>(1, {"what a run keeps of itself"});
       watch_seen_ = device.pinned<detail::Watch::Memory>(1, {"what a run keeps of itself"});
@@ -148,7 +147,7 @@ class ForkJoin {
       const detail::WatchedForHangs watched(hangs_ ? &*hangs_ : nullptr);
       launch_domains();
     }
-    if (!is_on_host()) wait();
+    if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     end(start);
     const detail::RunEnd how = seen_[0].how();
     if (how.outcome != detail::Outcome::kDone)
@@ -302,21 +301,6 @@ class ForkJoin {
     if constexpr (kRemote) format_ = detail::format_of<S>(memory_.crates);
   }
 
-  /// A stop request travels by a copy: domains may fill the GPU, and a kernel would find no place beside
-  /// them.
-  void wait() {
-    bool is_told = false;
-    while (!stream_.is_idle()) {
-      if (!is_told && options_.stop.stop_requested()) {
-        is_told = true;
-        if (!stop_stream_) stop_stream_.emplace(device_.stream());
-        stop_[0] = 1;
-        device_.copy_async(&run_.data()->stop_word, stop_.data(), sizeof(std::uint32_t), *stop_stream_);
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds{20});
-    }
-  }
-
   void report(std::chrono::nanoseconds time) {
     const detail::RunState& run = seen_[0];
     detail::Counts counts;
@@ -346,7 +330,6 @@ class ForkJoin {
   const Stream stream_;
   DeviceArray<detail::Watch::Memory> watch_;
   PinnedArray<detail::Watch::Memory> watch_seen_;
-  std::optional<Stream> stop_stream_;
   std::uint64_t runs_ = 0;
   Report report_;
   LaunchShape shape_;
@@ -355,7 +338,8 @@ class ForkJoin {
   detail::MemoryPlan plan_;
   DeviceArray<detail::RunState> run_;
   PinnedArray<detail::RunState> seen_;
-  PinnedArray<std::uint32_t> first_bundle_, stop_;
+  detail::StopRelay stop_relay_;
+  PinnedArray<std::uint32_t> first_bundle_;
   DeviceArray<std::uint32_t> words_, hot_, mailboxes_;
   detail::RunMemory memory_{};
   detail::BundleFormat format_{};  // of a run over PEs

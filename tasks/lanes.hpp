@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/group.hpp>
@@ -58,6 +57,14 @@ class WholeBatch {
     std::uint32_t words_[words(sizeof(Taken))] = {};
     Taken taken_;
   };
+};
+
+/// Space for a value, which need not have a default constructor.
+template <class T>
+union Held {
+  ESKER_HD Held() : words{} {}
+  std::uint32_t words[detail::words(sizeof(T))];
+  T value;
 };
 
 #if !defined(ESKER_ON_CPU)
@@ -181,6 +188,33 @@ class WaveLanes {
     };
   };
 
+  /// Calls function(view, i, i < n) in all lanes together: for collectives of the view. n is at most kBatch.
+  template <class Function>
+  ESKER_HD void together(std::uint32_t n, Function&& function) const {
+    auto wave = GroupLane::full_wave();
+    function(wave, index_, index_ < n);
+    sync();
+  }
+  /// load(view, i, place) says whether lane i has got a value, which it puts into place; all lanes call it
+  /// together, and all load before any runs. run(i, value) is called in those that have. Returns how many.
+  template <std::uint32_t, class T, class Load, class Run>
+  ESKER_HD std::uint32_t load_and_run(std::uint32_t /*most*/, Load&& load, Run&& run) const {
+    Held<T> held;
+    auto wave = GroupLane::full_wave();
+    const bool has = load(wave, index_, &held.value);
+    const std::uint32_t n = wave.position_among(has).total;
+    sync();
+    if (has) run(index_, held.value);
+    sync();
+    return n;
+  }
+  /// Lanes that are in this call now.
+  ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
+  /// Of elements that domains share, how many one of them takes at a time: they run side by side.
+  ESKER_HD static std::uint32_t fair_part(std::uint32_t, std::uint32_t) { return kBatch; }
+  /// What a domain need not share with one that has nothing.
+  static constexpr std::uint32_t kKept = kBatch;
+
   /// `number` places in a column for each lane that calls; any lanes, converged or not.
   ESKER_ALWAYS_INLINE ESKER_HD static Places reserve(std::uint32_t& count, std::uint32_t number) {
     const auto together = GroupLane::coalesced();
@@ -209,10 +243,12 @@ class WaveLanes {
     ESKER_HD static void let_others_run() { GroupLane::yield(); }
     ESKER_HD void once() {
       for (std::uint32_t i = 0; i < times_; ++i) GroupLane::yield();
-      times_ = times_ < 32 ? times_ * 2 : times_;
+      times_ = times_ < kLongest ? times_ * 2 : times_;
     }
+    ESKER_HD bool is_long() const { return times_ == kLongest; }
 
    private:
+    static constexpr std::uint32_t kLongest = 32;
     std::uint32_t times_ = 1;
   };
 
@@ -310,6 +346,29 @@ class ThreadLanes {
     };
   };
 
+  template <class Function>
+  void together(std::uint32_t n, Function&& function) const {
+    LoneLane alone;
+    for (std::uint32_t i = 0; i < n; ++i) function(alone, i, true);
+  }
+  /// `most` that load() may find.
+  template <std::uint32_t kMost, class T, class Load, class Run>
+  std::uint32_t load_and_run(std::uint32_t most, Load&& load, Run&& run) const {
+    Held<T> held[kMost];
+    LoneLane alone;
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < most; ++i) {
+      if (load(alone, i, &held[n].value)) ++n;
+    }
+    for (std::uint32_t i = 0; i < n; ++i) run(i, held[i].value);
+    return n;
+  }
+  static LoneLane converged() { return {}; }
+  /// A thread's run one after the other: it leaves the others theirs.
+  static std::uint32_t fair_part(std::uint32_t waiting, std::uint32_t domains) {
+    return domains == 1 ? waiting : waiting / (2 * domains) + 1;
+  }
+  static constexpr std::uint32_t kKept = 1;
   static Places reserve(std::uint32_t& count, std::uint32_t number) {
     const std::uint32_t first = count;
     count += number;
@@ -333,6 +392,7 @@ class ThreadLanes {
       const timespec nap{0, 50'000};
       nanosleep(&nap, nullptr);
     }
+    static bool is_long() { return false; }
 
    private:
     std::uint32_t rounds_ = 0;

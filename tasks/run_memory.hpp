@@ -124,9 +124,7 @@ struct Prepare {
     run->bundle_words = memory.bundle_words;
     run->join_words = memory.join_words;
     run->seed = seed;
-    run->stop_word.store_relaxed(0);
-    run->stop = stop != nullptr ? stop : &run->stop_word;
-    run->outcome.store_relaxed(static_cast<std::uint32_t>(Outcome::kRunning));
+    run->begin(stop);
     run->sum.store_relaxed(0);
     for (auto& count : run->counts) count.store_relaxed(0);
   }

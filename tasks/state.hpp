@@ -6,6 +6,7 @@
 #include <esker/device/atomic.hpp>
 #include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/tasks/ending.hpp>
 #include <esker/tasks/level.hpp>
 #include <esker/tasks/watch.hpp>
 
@@ -174,8 +175,6 @@ inline constexpr std::uint32_t kJoinsElsewhere = kNone - 1;
 
 struct PortMemory;
 
-enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse };
-
 /// Sums over domains.
 struct Counts {
   std::uint64_t tasks, batches, full_batches, resumed, given, spilled, suspended, asked;
@@ -230,16 +229,8 @@ class DomainTimes {
   std::uint64_t began_, entered_, in_tasks_;  // ticks
 };
 
-/// How a run ended, and what whoever ended it says.
-struct RunEnd {
-  Outcome outcome;
-  std::int32_t error_code;
-  std::uint32_t error_type;
-  std::uint64_t error_values[2];
-};
-
 /// One run, in memory that all domains reach.
-struct RunState {
+struct RunState : Ending {
   Pools pages, joins;
   Mailboxes mailboxes;
 
@@ -257,16 +248,8 @@ struct RunState {
   std::uint32_t* page_words;
   std::uint32_t* bundle_words;  // a domain's after the other
   std::uint32_t* join_words;
-  void* local;                              // Options::local
-  std::uint64_t seed;                       // of tests' decisions at random
-  const SystemAtomic<std::uint32_t>* stop;  // not 0: the user ends the run
-
-  SystemAtomic<std::uint32_t> stop_word;  // on a GPU what `stop` points to: the host writes it by a copy
-  alignas(kLineBytes)
-      DeviceAtomic<std::uint32_t> outcome;  // an Outcome; the first that is not kRunning stays
-  std::int32_t error_code;                  // of whoever set the outcome
-  std::uint32_t error_type;
-  std::uint64_t error_values[2];
+  void* local;         // Options::local
+  std::uint64_t seed;  // of tests' decisions at random
 
   /// Where tasks do not join: bundles that are not finished, and crates that other PEs have.
   alignas(kLineBytes) DeviceAtomic<std::uint32_t> unfinished;
@@ -279,20 +262,6 @@ struct RunState {
   ESKER_HD bool try_promise_to_pe() {
     std::uint32_t before = promised.load_relaxed();
     return before != wanted.load_relaxed() && promised.compare_exchange_relaxed(before, before + 1);
-  }
-  RunEnd how() const {
-    return {static_cast<Outcome>(outcome.load_relaxed()),
-            error_code,
-            error_type,
-            {error_values[0], error_values[1]}};
-  }
-  ESKER_HD bool has_ended() const {
-    return outcome.load_relaxed() != static_cast<std::uint32_t>(Outcome::kRunning);
-  }
-  /// True for the first.
-  ESKER_HD bool end(Outcome how) {
-    auto running = static_cast<std::uint32_t>(Outcome::kRunning);
-    return outcome.compare_exchange_acq_rel(running, static_cast<std::uint32_t>(how));
   }
 };
 

@@ -155,6 +155,7 @@ std::span<const Figure> figures() {
       {"sort", "sorting words, beside a library's sort", take_sort},
       {"strassen", "a product of matrices, beside one that is not divided", take_strassen},
       {"mandelbrot", "Mariani and Silver's method, beside dynamic parallelism", take_mandelbrot},
+      {"sptrsv", "sparse triangular systems, beside cuSPARSE", take_sptrsv},
       {"4-13", "from one processor to all", take_speedup},
       {"4-15", "all tasks through one channel: by lanes, by waves, padded", take_channels},
       {"4-16", "the channel's capacity", take_widths},

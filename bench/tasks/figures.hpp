@@ -23,6 +23,7 @@ struct Sizes {
   std::uint64_t strassen = 0, speedup_strassen = 0;     // rows of a matrix
   std::uint64_t strassen_cutoff = 0;                    // rows of blocks that are not divided
   std::uint64_t mandelbrot = 0;                         // pixels of a side
+  std::uint64_t sptrsv = 0;                             // rows
   std::uint64_t stops = 100;                            // runs that are ended, of each kind
 };
 
@@ -72,6 +73,7 @@ nlohmann::json take_queens(const Bench& bench);
 nlohmann::json take_sort(const Bench& bench);
 nlohmann::json take_strassen(const Bench& bench);
 nlohmann::json take_mandelbrot(const Bench& bench);
+nlohmann::json take_sptrsv(const Bench& bench);
 nlohmann::json take_speedup(const Bench& bench);
 nlohmann::json take_channels(const Bench& bench);
 nlohmann::json take_widths(const Bench& bench);

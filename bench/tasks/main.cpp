@@ -47,6 +47,7 @@ void check(const Sizes& sizes) {
   if (std::max(sizes.strassen, sizes.speedup_strassen) > 32768) usage("matrices have at most 32768 rows");
   if (sizes.strassen_cutoff != 0 && (sizes.strassen_cutoff < 64 || sizes.strassen_cutoff > 32768))
     usage("--strassen-cutoff is 64 to 32768");
+  if (sizes.sptrsv > 1u << 28) usage("--sptrsv is at most 2^28");
   if (sizes.mandelbrot > 32768) usage("--mandelbrot is at most 32768");
   for (const std::uint64_t fib : {sizes.fib, sizes.queue_fib, sizes.channel_fib, sizes.speedup_fib}) {
     if (fib < 2 || fib > esker::bench::kMostFib) usage("fib(n) has n from 2 to 60");
@@ -102,6 +103,7 @@ int main(int argc, char** argv) try {
       .add("strassen-cutoff", &sizes.strassen_cutoff,
            "rows of blocks that are not divided; 0: 1024 on a GPU, 128 on a CPU")
       .add("mandelbrot", &sizes.mandelbrot, "pixels of a side; 0: 8192 on a GPU, 1024 on a CPU")
+      .add("sptrsv", &sizes.sptrsv, "rows of the triangular systems; 0: 1 M on a GPU, 250 000 on a CPU")
       .add("stops", &sizes.stops, "runs that are ended early, of each kind")
       .add("threads", &threads, "of each side, on a CPU")
       .add("repeats", &effort.repeats, "runs of each side, in turn")
@@ -124,6 +126,7 @@ int main(int argc, char** argv) try {
   use(sizes.speedup_sort, is_on_gpu ? 32'000'000 : 2'000'000);
   use(sizes.strassen, is_on_gpu ? 8192 : 1024);
   use(sizes.speedup_strassen, is_on_gpu ? 6144 : 1024);
+  use(sizes.sptrsv, is_on_gpu ? 1'000'000 : 250'000);
   use(sizes.mandelbrot, is_on_gpu ? 8192 : 1024);
   check(sizes);
   const Bench bench{device, static_cast<std::uint32_t>(threads), sizes, effort};

@@ -1,0 +1,46 @@
+// Waits for a run on a GPU, and tells it when the user wants it to stop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <thread>
+
+#include <esker/device/device.hpp>
+#include <esker/tasks/options.hpp>
+
+namespace esker::tasks::detail {
+
+/// Contract One thread. A request travels by a copy: domains may fill the GPU, and a kernel would find no
+///          place beside them.
+class StopRelay {
+ public:
+  explicit StopRelay(const Device& device)
+      : device_{device}, one_{device.pinned<std::uint32_t>(1, {"a stop request"})} {}
+
+  /// Until the stream is idle. Short runs are waited for without sleep.
+  void wait(const Stream& stream, const StopToken& token, SystemAtomic<std::uint32_t>* word) {
+    const auto start = std::chrono::steady_clock::now();
+    bool is_told = false;
+    while (!stream.is_idle()) {
+      if (!is_told && token.stop_requested()) {
+        is_told = true;
+        if (!stream_) stream_.emplace(device_.stream());
+        one_[0] = 1;
+        device_.copy_async(word, one_.data(), sizeof(std::uint32_t), *stream_);
+      }
+      if (std::chrono::steady_clock::now() - start < std::chrono::microseconds{500}) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds{20});
+      }
+    }
+  }
+
+ private:
+  const Device device_;
+  PinnedArray<std::uint32_t> one_;
+  std::optional<Stream> stream_;  // from the first request on
+};
+
+}  // namespace esker::tasks::detail
