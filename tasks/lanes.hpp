@@ -325,7 +325,10 @@ class ThreadLanes {
   template <std::uint32_t kMost, class Taken>
   class Batch {
    public:
-    Batch() {}
+    Batch() {
+      // gcc does not see that an element that runs has been filled, where it knows that there is one.
+      if constexpr (kMost == 1) std::memset(static_cast<void*>(taken_), 0, sizeof taken_);
+    }
     template <class Load>
     void fill(const ThreadLanes&, std::uint32_t first, std::uint32_t n, Load&& load) {
       for (std::uint32_t i = 0; i < n; ++i) new (&taken_[first + i]) Taken(load(i));
