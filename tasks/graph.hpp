@@ -244,10 +244,13 @@ class Graph {
     const bool is_gpu = device_.backend() != Backend::kCpu;
     state.begin(is_gpu ? nullptr : options_.stop.word());
     if (is_gpu) state.stop = &state_.data()->stop_word;
+    if (mailboxes_.size() < domains)
+      mailboxes_ = device_.memory<std::uint32_t>(domains, {"domains that ask"});
+    device_.fill(mailboxes_.data(), 0, mailboxes_.size_bytes(), stream_);
+    state.mailboxes.reset(mailboxes_.data(), domains);
     const std::uint64_t seeds = channels_.write(report_, state);
     state.open.store_relaxed(seeds);
     if (seeds == 0) (void)state.end(detail::Outcome::kDone);
-    state.hungry.store_relaxed(0);
     state.sum.store_relaxed(0);
     state.waits.store_relaxed(0);
     device_.copy_async(state_.data(), &state, used_bytes(), stream_);
@@ -280,6 +283,7 @@ class Graph {
   DeviceArray<detail::GraphState> state_;
   PinnedArray<detail::GraphState> written_;  // what a run begins with, and then how it has ended
   DeviceArray<std::uint32_t> hot_;           // domains' buffers on the CPU
+  DeviceArray<std::uint32_t> mailboxes_;
   detail::StopRelay stop_relay_;
   detail::GraphChannels channels_;
   GraphReport report_;

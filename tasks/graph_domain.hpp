@@ -5,6 +5,7 @@
 #include <new>
 
 #include <esker/device/platform.hpp>
+#include <esker/tasks/graph_node.hpp>
 #include <esker/tasks/graph_state.hpp>
 #include <esker/tasks/graph_task.hpp>
 #include <esker/tasks/lanes.hpp>
@@ -12,49 +13,7 @@
 
 namespace esker::tasks {
 
-/// A channel, its function, and the channels that the function may spawn into: see node().
-template <class T, class Function>
-struct Node {
-  using Element = T;
-  std::uint32_t graph, number;
-  std::uint32_t targets;  // a bit a channel
-  bool is_mixed;          // names channels of several graphs
-  Function function;
-
-  /// The channels, and outputs, that the function spawns into.
-  template <class... Targets>
-  Node into(const Targets&... to) const {
-    Node node = *this;
-    ((node.targets |= 1u << to.number), ...);
-    ((node.is_mixed = node.is_mixed || to.graph != graph), ...);
-    return node;
-  }
-};
-
 namespace detail {
-
-/// The nodes of a graph.
-template <class... Nodes>
-struct NodeList {
-  template <class Visit>
-  ESKER_HD void visit(std::uint32_t, const Visit&) const {}
-};
-template <class First, class... Rest>
-struct NodeList<First, Rest...> {
-  First first;
-  NodeList<Rest...> rest;
-
-  ESKER_HD explicit NodeList(const First& node, const Rest&... nodes) : first{node}, rest{nodes...} {}
-  /// Calls visit(node) with the one of this channel.
-  template <class Visit>
-  ESKER_HD void visit(std::uint32_t channel, const Visit& visit) const {
-    if (first.number == channel) {
-      visit(first);
-    } else {
-      rest.visit(channel, visit);
-    }
-  }
-};
 
 /// What all domains of a run are told.
 struct GraphParameters {
@@ -73,7 +32,10 @@ ESKER_PASS_BEGIN
 /// Protocol A domain runs what is on its stacks first: elements that found a channel full. Then the channel
 ///          of the highest priority that has a full batch; when none has, that of the highest priority that
 ///          has anything (the predicate of the thesis, 4.1.1). It knows what its own buffers have; what
-///          domains share it looks at every few batches, and when it has nothing.
+///          domains share it looks at every few batches, and when it has nothing. Then it asks, in its
+///          mailbox, and sleeps: thousands that look at the same words would hold up those that work. One
+///          that works looks for some that ask, shares what it can spare, and wakes one of them. A domain
+///          that sleeps shares nothing that it has not looked for itself: nothing depends on being woken.
 template <class Shape, class Nodes>
 class GraphDomain {
   using Lanes = DomainLanes;
@@ -87,6 +49,7 @@ class GraphDomain {
         parameters_{parameters},
         nodes_{nodes},
         state_{*Lanes::in_memory(place.state)},
+        window_{place.domain / Mailboxes::kWindow},
         random_{parameters.seed * 1024 + place.domain} {}
 
   ESKER_HD void run() {
@@ -126,9 +89,8 @@ class GraphDomain {
     const bool looks = Shape::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0;
     if (Shape::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
     if (looks) {
-      const std::uint32_t seen = look();
-      if (seen & kRunHasEnded) return {How::kEnded, 0, 0, 0};
-      if (seen & kOthersHaveNothing) share();
+      if (look()) return {How::kEnded, 0, 0, 0};
+      help_others();
     }
     const std::uint32_t stacked = first([](const OwnChannel& own) { return own.stacked != 0; });
     if (stacked != kNone) return own_batch(How::kStack, stacked, place_.own(stacked).stacked);
@@ -136,7 +98,7 @@ class GraphDomain {
       std::uint32_t c = first([](const OwnChannel& own) { return own.count >= kBatch; });
       if (c == kNone) c = first([](const OwnChannel& own) { return own.count != 0; });
       if (c != kNone) return own_batch(How::kBuffer, c, place_.own(c).count);
-      if (look() & kRunHasEnded) return {How::kEnded, 0, 0, 0};
+      if (look()) return {How::kEnded, 0, 0, 0};
     }
     std::uint32_t c = first([](const OwnChannel& own) { return own.count + own.waiting >= kBatch; });
     if (c == kNone) c = first([](const OwnChannel& own) { return own.count + own.waiting != 0; });
@@ -164,18 +126,14 @@ class GraphDomain {
     return {how, channel, n, 0};
   }
 
-  enum Seen : std::uint32_t { kRunHasEnded = 1, kOthersHaveNothing = 2 };
-  /// Looks at what domains share.
-  ESKER_HD std::uint32_t look() {
-    const std::uint32_t seen = lanes_.of_leader([&] {
-      const bool is_hungry = state_.hungry.load_relaxed() != 0;
-      return (state_.has_ended_or_should() ? kRunHasEnded : 0u) | (is_hungry ? kOthersHaveNothing : 0u);
-    });
+  /// Looks at what domains share. True: the run has ended.
+  ESKER_HD bool look() {
+    const std::uint32_t ended = lanes_.of_leader([&] { return state_.has_ended_or_should() ? 1u : 0u; });
     lanes_.for_each(parameters_.nodes, [&](std::uint32_t r) {
       const std::uint32_t c = parameters_.by_priority[r];
       see(place_.own(c), place_.channel(c));
     });
-    return seen;
+    return ended != 0;
   }
   ESKER_HD static void see(OwnChannel& own, const ChannelState& channel) {
     const std::uint64_t seeds = channel.seed_count != 0 ? channel.seeds_left() : 0;
@@ -187,8 +145,24 @@ class GraphDomain {
     own.waiting = all < 0x80000000u ? static_cast<std::uint32_t>(all) : 0x80000000u;
   }
 
-  /// Gives the older half of each buffer, but for kKept.
-  ESKER_HD void share() {
+  ESKER_HD bool channels_have_some() const {
+    return first([](const OwnChannel& own) { return own.waiting != 0; }) != kNone;
+  }
+  /// Looks at some others, and wakes one that asks, if there is something for it.
+  ESKER_HD void help_others() {
+    const Mailboxes& mailboxes = state_.mailboxes;
+    window_ = (window_ + 1) % mailboxes.windows();
+    const std::uint32_t start = window_ * Mailboxes::kWindow;
+    const std::uint32_t asks = lanes_.find(Mailboxes::kWindow, place_.domain % Mailboxes::kWindow,
+                                           [&](std::uint32_t i) { return mailboxes.was_asking(start + i); });
+    if (asks == kNone || (!share() && !channels_have_some())) return;
+    lanes_.leader([&] {
+      if (state_.mailboxes.try_promise(start + asks)) state_.mailboxes.put(start + asks);
+    });
+  }
+  /// Gives the older half of each buffer, but for kKept. False: nothing.
+  ESKER_HD bool share() {
+    bool has_given = false;
     for (std::uint32_t r = 0; r < parameters_.nodes; ++r) {
       const std::uint32_t c = parameters_.by_priority[r];
       OwnChannel& own = place_.own(c);
@@ -211,11 +185,12 @@ class GraphDomain {
       for (std::uint32_t w = 0; w < channel.words; ++w)
         lanes_.shift(place_.buffer_of(own) + w * place_.buffer, given, have - given);
       lanes_.leader([&] {
-        if (given != 0) state_.hungry.store_relaxed(0);
         own.count = have - given;
         own.counts[kShared] += given;
       });
+      has_given = has_given || given != 0;
     }
+    return has_given;
   }
 
   // --- Running.
@@ -317,21 +292,38 @@ class GraphDomain {
       owed_ = 0;
     }
     ++waits_;
-    while (true) {
-      const std::uint32_t seen = look();
-      if (seen & kRunHasEnded) return false;
-      if (first([](const OwnChannel& own) { return own.waiting != 0; }) != kNone) return true;
-      if (!(seen & kOthersHaveNothing)) lanes_.leader([&] { state_.hungry.store_relaxed(1); });
-      pause();
+    Mailboxes& mailboxes = state_.mailboxes;
+    while (!look()) {
+      if (channels_have_some()) {
+        // It asks no more, unless it is being woken: then it will find that when it has nothing again.
+        asks_ = asks_ && lanes_.of_leader([&] {
+          mailboxes.withdraw(place_.domain);
+          return mailboxes.has_asked(place_.domain) ? 1u : 0u;
+        }) != 0;
+        return true;
+      }
+      if (asks_) {
+        sleep();
+      } else {  // and looks again: what was shared before it has asked wakes nobody
+        lanes_.leader([&] { mailboxes.ask(place_.domain); });
+        asks_ = true;
+      }
     }
+    return false;
   }
-
-  /// In the long run several times as long as a Pause: all look at the same words, which memory gives to one
-  /// of them at a time.
-  ESKER_HD void pause() {
-    for (std::uint32_t left = pause_.is_long() ? 8 : 1; left != 0; --left) {
+  /// Until it is woken, or the run has ended, or for a while.
+  ESKER_HD void sleep() {
+    for (std::uint32_t left = pause_.is_long() ? 16 : 4; left != 0; --left) {
       pause_.once();
-      if (lanes_.of_leader([&] { return state_.has_ended() ? 1u : 0u; }) != 0) return;
+      const std::uint32_t news = lanes_.of_leader([&] {
+        if (state_.mailboxes.try_get(place_.domain)) return 1u;
+        return left % 4 == 1 && state_.has_ended() ? 2u : 0u;
+      });
+      if (news == 1) {
+        asks_ = false;
+        rounds_ = kRoundsALook - 1;  // then it looks for others that ask, too
+      }
+      if (news != 0) return;
     }
   }
 
@@ -372,6 +364,8 @@ class GraphDomain {
   std::uint32_t rounds_ = kRoundsALook - 1;
   std::uint64_t owed_ = 0;  // elements that it has taken, and not settled
   std::uint64_t waits_ = 0;
+  bool asks_ = false;  // its mailbox is not kBusy
+  std::uint32_t window_;
   typename Lanes::Pause pause_;  // grows until the domain gets something
   std::uint64_t random_;
 };

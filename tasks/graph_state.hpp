@@ -10,6 +10,7 @@
 #include <esker/tasks/ending.hpp>
 #include <esker/tasks/graph_options.hpp>
 #include <esker/tasks/lanes.hpp>
+#include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
 
@@ -74,9 +75,9 @@ struct ChannelState {
 /// Ordering [open] an element is counted before its publish(), in the lane that publishes.
 struct GraphState : Ending {
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> open;
-  alignas(kLineBytes) DeviceAtomic<std::uint32_t> hungry;  // not 0: a domain has nothing
   alignas(kLineBytes) DeviceAtomic<std::uint64_t> sum;
   DeviceAtomic<std::uint64_t> waits;
+  Mailboxes mailboxes;  // of domains that have nothing: a bundle says that channels have something
   ChannelState channels[kMostChannels];
 };
 

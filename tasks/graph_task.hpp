@@ -32,31 +32,35 @@ class GraphTask {
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphChannel<T>& to,
                                           const std::type_identity_t<T>& element) const {
     if (!may_spawn_into(to.number)) return;
-    detail::OwnChannel& own = place_.own(to.number);
-    const std::uint32_t i = Lanes::reserve(own.count, 1).first;
-    if (i < place_.buffer) {
-      detail::store_columns(place_.buffer_of(own) + i, place_.buffer, element);
-    } else {
-      auto together = Lanes::converged();
-      overflow(together, to.number, element);
-    }
+    by_channel(to.number, [&] {
+      detail::OwnChannel& own = place_.own(to.number);
+      const std::uint32_t i = Lanes::reserve(own.count, 1).first;
+      if (i < place_.buffer) {
+        detail::store_columns(place_.buffer_of(own) + i, place_.buffer, element);
+      } else {
+        auto together = Lanes::converged();
+        overflow(together, to.number, element);
+      }
+    });
   }
   /// The host reads it after the run. When the output is full the run ends with the reason.
   template <class T>
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphOutput<T>& to,
                                           const std::type_identity_t<T>& element) const {
     if (!may_spawn_into(to.number)) return;
-    auto together = Lanes::converged();
-    detail::ChannelState& output = place_.channel(to.number);
-    const Position mine = together.position_among(true);
-    std::uint64_t first = 0;
-    if (mine.index == 0) first = output.next.fetch_add_relaxed(mine.total);
-    const std::uint64_t at = together.of_first(true, first) + mine.index;
-    if (at < output.stack_capacity) {
-      reinterpret_cast<T*>(output.stacks)[at] = element;
-    } else {
-      end(detail::Outcome::kFull, 0, to.number, 0);
-    }
+    by_channel(to.number, [&] {
+      auto together = Lanes::converged();
+      detail::ChannelState& output = place_.channel(to.number);
+      const Position mine = together.position_among(true);
+      std::uint64_t first = 0;
+      if (mine.index == 0) first = output.next.fetch_add_relaxed(mine.total);
+      const std::uint64_t at = together.of_first(true, first) + mine.index;
+      if (at < output.stack_capacity) {
+        reinterpret_cast<T*>(output.stacks)[at] = element;
+      } else {
+        end(detail::Outcome::kFull, 0, to.number, 0);
+      }
+    });
   }
 
   /// Ends the run: run() throws an Error with this code and these values. The function should return.
@@ -79,18 +83,41 @@ class GraphTask {
     place_.state->end(how, channel_, code, a, b);
   }
 
+  /// Calls it in lanes that name the same channel, together: a function may choose between channels.
+  template <class Function>
+  ESKER_ALWAYS_INLINE ESKER_HD static void by_channel(std::uint32_t number, const Function& function) {
+    for (bool is_done = false; !is_done;) {
+      auto together = Lanes::converged();
+      if (together.of_first(true, number) != number) continue;
+      function();
+      is_done = true;
+    }
+  }
+
+  /// True for lanes whose elements had no place: no element of the ring is free, or about to be.
+  template <class View, class Store>
+  ESKER_HD bool put_all(View& together, const detail::Ring& ring, bool is_left, const Store& store) const {
+    while (true) {
+      const bool got = place_.put(together, ring, is_left, store);
+      is_left = is_left && !got;
+      if (!together.any(is_left && ring.was_available() != 0)) return is_left;
+      Lanes::Pause::let_others_run();
+    }
+  }
   /// The domain's own buffer is full: into the channel, or where full channels' elements go.
   template <class View, class T>
   ESKER_HD void overflow(View& together, std::uint32_t to, const T& element) const {
     detail::ChannelState& channel = place_.channel(to);
     const auto store = [&](std::uint32_t* at) { detail::store_columns(at, 1, element); };
-    bool is_left = !place_.put(together, channel.ring, true, store);
+    const bool is_left = channel.when_full == WhenFull::kFail
+                             ? put_all(together, channel.ring, true, store)
+                             : !place_.put(together, channel.ring, true, store);
     count(together, to, detail::kShared, !is_left);
     if (!together.any(is_left)) return;
     if (channel.when_full == WhenFull::kSpill) {
-      const bool spilled = place_.put(together, channel.spill, is_left, store);
-      count(together, to, detail::kSpilled, spilled);
-      if (is_left && !spilled) end(detail::Outcome::kOutOfMemory, 0, to, 0);
+      const bool has_no_place = put_all(together, channel.spill, is_left, store);
+      count(together, to, detail::kSpilled, is_left && !has_no_place);
+      if (has_no_place) end(detail::Outcome::kOutOfMemory, 0, to, 0);
     } else if (channel.when_full == WhenFull::kInline) {
       const Position mine = together.position_among(is_left);
       std::uint32_t first = 0;

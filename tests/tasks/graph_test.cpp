@@ -189,6 +189,35 @@ TEST(Graph, Recurs) {
   }
 }
 
+struct Choose {
+  GraphChannel<std::uint32_t> even, odd;
+  GraphOutput<std::uint32_t> evens, odds;
+  ESKER_HD void operator()(auto& task, const std::uint32_t& n) const {
+    task.spawn(n % 2 == 0 ? evens : odds, n);
+    if (n >= 4) task.spawn(n % 3 == 0 ? even : odd, n / 2);
+  }
+};
+TEST(Graph, LetsLanesChooseBetweenChannels) {
+  Graph graph(device(), small_memory());
+  const auto a = graph.channel<std::uint32_t>({"a", 3}), b = graph.channel<std::uint32_t>({"b", 2});
+  const auto evens = graph.output<std::uint32_t>("evens"), odds = graph.output<std::uint32_t>("odds");
+  std::vector<std::uint32_t> all(kNumbers);
+  std::iota(all.begin(), all.end(), 0u);
+  std::uint64_t even = 0, odd = 0;
+  for (std::uint32_t n : all) {
+    for (;; n /= 2) {
+      (n % 2 == 0 ? even : odd) += 1;
+      if (n < 4) break;
+    }
+  }
+  graph.seed(a, all);
+  const Choose choose{a, b, evens, odds};
+  graph.run(node(a, choose).into(a, b, evens, odds), node(b, choose).into(a, b, evens, odds));
+  EXPECT_EQ(graph.results(evens).size(), even);
+  EXPECT_EQ(graph.results(odds).size(), odd);
+  for (const std::uint32_t n : graph.results(odds)) ASSERT_EQ(n % 2, 1u);
+}
+
 struct Down {
   GraphChannel<std::uint32_t> again;
   ESKER_HD void operator()(auto& task, const std::uint32_t& n) const {
