@@ -32,15 +32,15 @@ class GraphTask {
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphChannel<T>& to,
                                           const std::type_identity_t<T>& element) const {
     if (!may_spawn_into(to.number)) return;
-    by_channel(to.number, [&] {
-      detail::OwnChannel& own = place_.own(to.number);
-      const std::uint32_t i = Lanes::reserve(own.count, 1).first;
-      if (i < place_.buffer) {
-        detail::store_columns(place_.buffer_of(own) + i, place_.buffer, element);
-      } else {
-        auto together = Lanes::converged();
-        overflow(together, to.number, element);
-      }
+    by_channel(to.number, [&](auto& together, std::uint32_t number, bool active) {
+      detail::OwnChannel& own = place_.own(number);
+      const Position mine = together.position_among(active);
+      std::uint32_t first = 0;
+      if (active && mine.index == 0) first = add_own(own.count, mine.total);
+      const std::uint32_t i = together.of_first(active, first) + mine.index;
+      const bool is_over = active && i >= place_.buffer;
+      if (active && !is_over) detail::store_columns(place_.buffer_of(own) + i, place_.buffer, element);
+      if (together.any(is_over)) overflow(together, number, element, is_over);
     });
   }
   /// The host reads it after the run. When the output is full the run ends with the reason.
@@ -48,17 +48,17 @@ class GraphTask {
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphOutput<T>& to,
                                           const std::type_identity_t<T>& element) const {
     if (!may_spawn_into(to.number)) return;
-    by_channel(to.number, [&] {
-      auto together = Lanes::converged();
-      detail::ChannelState& output = place_.channel(to.number);
-      const Position mine = together.position_among(true);
+    by_channel(to.number, [&](auto& together, std::uint32_t number, bool active) {
+      detail::ChannelState& output = place_.channel(number);
+      const Position mine = together.position_among(active);
       std::uint64_t first = 0;
-      if (mine.index == 0) first = output.next.fetch_add_relaxed(mine.total);
-      const std::uint64_t at = together.of_first(true, first) + mine.index;
+      if (active && mine.index == 0) first = output.next.fetch_add_relaxed(mine.total);
+      const std::uint64_t at = together.of_first(active, first) + mine.index;
+      if (!active) return;
       if (at < output.stack_capacity) {
         reinterpret_cast<T*>(output.stacks)[at] = element;
       } else {
-        end(detail::Outcome::kFull, 0, to.number, 0);
+        end(detail::Outcome::kFull, 0, number, 0);
       }
     });
   }
@@ -83,14 +83,17 @@ class GraphTask {
     place_.state->end(how, channel_, code, a, b);
   }
 
-  /// Calls it in lanes that name the same channel, together: a function may choose between channels.
+  /// Calls function(view, channel, active) in all lanes that are here, once for each channel that some of
+  /// them name: those are active.
   template <class Function>
   ESKER_ALWAYS_INLINE ESKER_HD static void by_channel(std::uint32_t number, const Function& function) {
-    for (bool is_done = false; !is_done;) {
-      auto together = Lanes::converged();
-      if (together.of_first(true, number) != number) continue;
-      function();
-      is_done = true;
+    auto together = Lanes::converged();
+    bool is_left = true;
+    while (together.any(is_left)) {
+      const std::uint32_t chosen = together.of_first(is_left, number);
+      const bool active = is_left && number == chosen;
+      function(together, chosen, active);
+      is_left = is_left && !active;
     }
   }
 
@@ -106,13 +109,17 @@ class GraphTask {
   }
   /// The domain's own buffer is full: into the channel, or where full channels' elements go.
   template <class View, class T>
-  ESKER_HD void overflow(View& together, std::uint32_t to, const T& element) const {
+  ESKER_HD void overflow(View& together, std::uint32_t to, const T& element, bool is_over) const {
     detail::ChannelState& channel = place_.channel(to);
     const auto store = [&](std::uint32_t* at) { detail::store_columns(at, 1, element); };
-    const bool is_left = channel.when_full == WhenFull::kFail
-                             ? put_all(together, channel.ring, true, store)
-                             : !place_.put(together, channel.ring, true, store);
-    count(together, to, detail::kShared, !is_left);
+    bool is_left = is_over;
+    if (channel.when_full == WhenFull::kFail) {
+      is_left = put_all(together, channel.ring, is_over, store);
+    } else {
+      const bool got = place_.put(together, channel.ring, is_over, store);
+      is_left = is_over && !got;
+    }
+    count(together, to, detail::kShared, is_over && !is_left);
     if (!together.any(is_left)) return;
     if (channel.when_full == WhenFull::kSpill) {
       const bool has_no_place = put_all(together, channel.spill, is_left, store);
@@ -141,7 +148,11 @@ class GraphTask {
   }
   template <class T>
   ESKER_HD static T add_own(T& word, T value) {
+#if defined(ESKER_ON_CPU)
+    return (word += value) - value;  // a domain is one thread
+#else
     return reinterpret_cast<GroupAtomic<T>&>(word).fetch_add_relaxed(value);
+#endif
   }
 
   const detail::GraphPlace place_;
