@@ -87,7 +87,7 @@ class GraphDomain {
 
   ESKER_HD Choice choose() {
     const bool looks = Shape::kRandom ? random(2) == 0 : ++rounds_ % kRoundsALook == 0;
-    if (Shape::kRandom && random(4) == 0) Lanes::Pause::let_others_run();
+    if (Shape::kRandom && random(32) == 0) Lanes::Pause::let_others_run();
     if (looks) {
       if (look()) return {How::kEnded, 0, 0, 0};
       help_others();
