@@ -44,8 +44,7 @@ inline Options options_on(const Runtime& runtime, Options options) {
 ///
 /// State    ready -> running -> ready: any number of runs, one at a time.
 /// Contract As ForkJoin; the constructor and run() are collective, with the same Root on every PE. Tasks
-/// travel byte by
-///          byte: what they point to is another PE's. What each PE has of its own they find by
+///          travel byte by byte: what they point to is another PE's. What each PE has of its own they find by
 ///          task.local<T>() (Options::local). A type that spawns on other PEs has `using SpawnsAt =
 ///          Types<...>` of those. Tasks on a GPU and messages of lanes are apart: quiet() and barrier_all()
 ///          know nothing of tasks.

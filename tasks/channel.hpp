@@ -141,8 +141,7 @@ ESKER_PASS_BEGIN
 /// The memory of a channel on a device.
 ///
 /// Contract Move-only. view() is for kernels; on the CPU, and of a channel with Scope::kSystem, which is in
-/// pinned
-///          memory, for host threads too.
+///          pinned memory, for host threads too.
 /// Errors   Error{kOutOfMemory}.
 template <class T, Sharing kSharing = Sharing::kWave, Scope S = Scope::kDevice>
 class Channel {

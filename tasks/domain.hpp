@@ -19,8 +19,7 @@ namespace esker::tasks::detail {
 /// State    idle -> working -> (done or suspended) -> idle, until the run has ended.
 /// Contract All lanes of the domain call, converged. What a member holds is the same in all of them.
 /// Protocol A stack is made of a bundle: its tasks are those of the lowest level. The domain takes a batch of
-/// the
-///          highest tasks; what they spawn, and the frames of those that wait, are a new level. When the
+///          the highest tasks; what they spawn, and the frames of those that wait, are a new level. When the
 ///          highest level has no tasks, its frames go on, and when none of them waits it is given up. So the
 ///          domain goes down before it goes on (thesis, 4.3.3). To a domain that asks, it gives tasks of its
 ///          lowest level that has some: the largest subtrees. The level remembers that in a join record; its

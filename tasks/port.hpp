@@ -98,13 +98,11 @@ BundleFormat format_of(std::uint32_t bundles) {
 ///
 /// State    running -> ended, with the run.
 /// Protocol Where tasks join, a crate that has arrived goes back when its tasks are done, with what they
-/// gave.
-///          Where they do not, PEs that have work are a tree under PE 0 (Dijkstra and Scholten, 1980): a PE
-///          is done when nothing is left of what it has and has given, and then it acknowledges the crate by
-///          which it got into the tree. It acknowledges others at once.
+///          gave. Where they do not, PEs that have work are a tree under PE 0 (Dijkstra and Scholten, 1980):
+///          a PE is done when nothing is left of what it has and has given, and then it acknowledges the
+///          crate by which it got into the tree. It acknowledges others at once.
 /// Contract A wave of the launch, or on the CPU the thread that carries: step() again and again. What a
-/// member
-///          holds is the same in all lanes.
+///          member holds is the same in all lanes.
 /// Progress It waits for nothing. A full ring leaves what there is for a later step.
 template <class S>
 class Port {

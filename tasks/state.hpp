@@ -15,8 +15,7 @@ namespace esker::tasks::detail {
 /// Numbers [0, size), handed out and taken back.
 ///
 /// Contract Any lane or thread. peak() is how many were ever out. Numbers that came back go out before
-/// others,
-///          so it is how many were out at a time at most.
+///          others, so it is how many were out at a time at most.
 /// Protocol A stack of those that came back, under a word of {changes, first}; when it is empty, numbers that
 ///          were never out.
 /// Ordering [pool] who takes a number sees what its last holder wrote.
@@ -119,12 +118,10 @@ class Pools {
 /// which others fill, and a word that says what is with it.
 ///
 /// Contract A domain that has nothing asks, and looks at its own word until its bundle is full. A domain that
-/// has
-///          work to spare looks at the words of kWindow others, promises something to one of them that asks,
-///          and keeps its word at once: nothing ever waits for a domain that waits.
+///          has work to spare looks at the words of kWindow others, promises something to one of them that
+///          asks, and keeps its word at once: nothing ever waits for a domain that waits.
 /// Protocol A word goes from busy to asking (its domain), from asking to promised (one giver, by an
-/// exchange), from
-///          promised to full (the same), from full to busy (its domain).
+///          exchange), from promised to full (the same), from full to busy (its domain).
 /// Ordering [bundle] what the giver has written happens before what the taker reads.
 ///          [request] what the taker has read of its last bundle happens before what the next giver writes.
 class Mailboxes {
