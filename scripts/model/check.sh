@@ -35,21 +35,23 @@ verify() {
   [ "$claim" = safety ] || packages=2
   spin -a "-DPACKAGES=$packages" "$@" "$model" >spin.out || fail "spin rejects the model: $(cat spin.out)"
   if [ "$claim" = safety ]; then
-    "$CC" -O2 -w -DSAFETY -DNOCLAIM -o pan pan.c
+    "$CC" $optimise -w -DSAFETY -DNOCLAIM -o pan pan.c
     ./pan -m100000 >report
   else
-    "$CC" -O2 -w -DNFAIR=3 -o pan pan.c
+    "$CC" $optimise -w -DNFAIR=3 -o pan pan.c
     ./pan -a -f -m100000 >report
   fi
 }
 full_search() { ! grep -q -e 'Search not completed' -e 'max search depth too small' -e 'out of memory' report; }
 
+optimise=-O2
 for claim in $claims; do
   verify "$claim"
   { grep -q 'errors: 0' report && full_search; } || fail "the protocol, $claim: $(cat report)"
   echo "protocol, $claim: no error in $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' report) states"
 done
 
+optimise=-O0  # refuted in less time than it takes to optimise
 for variant in $broken; do
   for claim in $claims; do
     verify "$claim" "-DBROKEN=$variant"

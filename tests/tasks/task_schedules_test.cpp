@@ -93,7 +93,7 @@ struct Pieces {
 #if defined(ESKER_TEST_MATRIX)
 constexpr int kRuns = 1000;
 #elif defined(ESKER_TEST_SANITIZED)
-constexpr int kRuns = 50;
+constexpr int kRuns = 25;
 #else
 constexpr int kRuns = 200;
 #endif
