@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 #include <cusparse.h>
-#include <dlfcn.h>
 
 #include <chrono>
 #include <cstddef>
@@ -18,54 +17,9 @@ void check(cudaError_t error, const char* what) {
   if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// What we call of the library.
-struct Cusparse {
-  void* library;
-  decltype(&cusparseCreate) create;
-  decltype(&cusparseDestroy) destroy;
-  decltype(&cusparseGetErrorString) error_string;
-  decltype(&cusparseCreateCsr) create_csr;
-  decltype(&cusparseSpMatSetAttribute) set_attribute;
-  decltype(&cusparseDestroySpMat) destroy_matrix;
-  decltype(&cusparseCreateDnVec) create_vector;
-  decltype(&cusparseDestroyDnVec) destroy_vector;
-  decltype(&cusparseSpSV_createDescr) create_plan;
-  decltype(&cusparseSpSV_destroyDescr) destroy_plan;
-  decltype(&cusparseSpSV_bufferSize) buffer_size;
-  decltype(&cusparseSpSV_analysis) analysis;
-  decltype(&cusparseSpSV_solve) solve;
-
-  void check(cusparseStatus_t status, const char* what) const {
-    if (status != CUSPARSE_STATUS_SUCCESS)
-      throw std::runtime_error(std::string(what) + ": " + error_string(status));
-  }
-};
-
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) throw std::runtime_error(std::string("cuSPARSE has no ") + name);
-}
-
-Cusparse load() {
-  const std::string name = "libcusparse.so." + std::to_string(CUSPARSE_VER_MAJOR);
-  Cusparse c{};
-  c.library = dlopen(name.c_str(), RTLD_NOW);
-  if (c.library == nullptr) throw std::runtime_error(std::string("cuSPARSE is not there: ") + dlerror());
-  find(c.library, "cusparseCreate", c.create);
-  find(c.library, "cusparseDestroy", c.destroy);
-  find(c.library, "cusparseGetErrorString", c.error_string);
-  find(c.library, "cusparseCreateCsr", c.create_csr);
-  find(c.library, "cusparseSpMatSetAttribute", c.set_attribute);
-  find(c.library, "cusparseDestroySpMat", c.destroy_matrix);
-  find(c.library, "cusparseCreateDnVec", c.create_vector);
-  find(c.library, "cusparseDestroyDnVec", c.destroy_vector);
-  find(c.library, "cusparseSpSV_createDescr", c.create_plan);
-  find(c.library, "cusparseSpSV_destroyDescr", c.destroy_plan);
-  find(c.library, "cusparseSpSV_bufferSize", c.buffer_size);
-  find(c.library, "cusparseSpSV_analysis", c.analysis);
-  find(c.library, "cusparseSpSV_solve", c.solve);
-  return c;
+void check(cusparseStatus_t status, const char* what) {
+  if (status != CUSPARSE_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(what) + ": " + cusparseGetErrorString(status));
 }
 
 template <class T>
@@ -117,46 +71,48 @@ class CusparseSolver::State {
         values_{whole.values},
         right_{system.right},
         x_{system.rows()} {
-    c_.check(c_.create(&handle_), "cusparseCreate");
-    c_.check(c_.create_csr(&matrix_, rows_, rows_, static_cast<std::int64_t>(whole.columns.size()),
-                           starts_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
-                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F),
-             "cusparseCreateCsr");
+    check(cusparseCreate(&handle_), "cusparseCreate");
+    check(cusparseCreateCsr(&matrix_, rows_, rows_, static_cast<std::int64_t>(whole.columns.size()),
+                            starts_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F),
+          "cusparseCreateCsr");
     cusparseFillMode_t lower = CUSPARSE_FILL_MODE_LOWER;
     cusparseDiagType_t diagonal = CUSPARSE_DIAG_TYPE_NON_UNIT;
-    c_.check(c_.set_attribute(matrix_, CUSPARSE_SPMAT_FILL_MODE, &lower, sizeof lower), "the fill mode");
-    c_.check(c_.set_attribute(matrix_, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal), "the diagonal");
-    c_.check(c_.create_vector(&b_vector_, rows_, right_.data(), CUDA_R_64F), "cusparseCreateDnVec");
-    c_.check(c_.create_vector(&x_vector_, rows_, x_.data(), CUDA_R_64F), "cusparseCreateDnVec");
-    c_.check(c_.create_plan(&plan_), "cusparseSpSV_createDescr");
+    check(cusparseSpMatSetAttribute(matrix_, CUSPARSE_SPMAT_FILL_MODE, &lower, sizeof lower),
+          "the fill mode");
+    check(cusparseSpMatSetAttribute(matrix_, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal),
+          "the diagonal");
+    check(cusparseCreateDnVec(&b_vector_, rows_, right_.data(), CUDA_R_64F), "cusparseCreateDnVec");
+    check(cusparseCreateDnVec(&x_vector_, rows_, x_.data(), CUDA_R_64F), "cusparseCreateDnVec");
+    check(cusparseSpSV_createDescr(&plan_), "cusparseSpSV_createDescr");
     std::size_t bytes = 0;
-    c_.check(c_.buffer_size(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_, x_vector_,
-                            CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_, &bytes),
-             "cusparseSpSV_bufferSize");
+    check(cusparseSpSV_bufferSize(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_,
+                                  x_vector_, CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_, &bytes),
+          "cusparseSpSV_bufferSize");
     buffer_ = std::make_unique<Memory<std::byte>>(bytes);
     check(cudaDeviceSynchronize(), "cuSPARSE");
     const auto start = std::chrono::steady_clock::now();
-    c_.check(c_.analysis(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_, x_vector_,
-                         CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_, buffer_->data()),
-             "cusparseSpSV_analysis");
+    check(cusparseSpSV_analysis(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_,
+                                x_vector_, CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_, buffer_->data()),
+          "cusparseSpSV_analysis");
     check(cudaDeviceSynchronize(), "cusparseSpSV_analysis");
     analysis_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   ~State() {
-    if (plan_ != nullptr) (void)c_.destroy_plan(plan_);
-    if (x_vector_ != nullptr) (void)c_.destroy_vector(x_vector_);
-    if (b_vector_ != nullptr) (void)c_.destroy_vector(b_vector_);
-    if (matrix_ != nullptr) (void)c_.destroy_matrix(matrix_);
-    if (handle_ != nullptr) (void)c_.destroy(handle_);
+    if (plan_ != nullptr) (void)cusparseSpSV_destroyDescr(plan_);
+    if (x_vector_ != nullptr) (void)cusparseDestroyDnVec(x_vector_);
+    if (b_vector_ != nullptr) (void)cusparseDestroyDnVec(b_vector_);
+    if (matrix_ != nullptr) (void)cusparseDestroySpMat(matrix_);
+    if (handle_ != nullptr) (void)cusparseDestroy(handle_);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   double analysis_seconds() const { return analysis_seconds_; }
   void solve() {
-    c_.check(c_.solve(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_, x_vector_,
-                      CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_),
-             "cusparseSpSV_solve");
+    check(cusparseSpSV_solve(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &one_, matrix_, b_vector_, x_vector_,
+                             CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, plan_),
+          "cusparseSpSV_solve");
     check(cudaDeviceSynchronize(), "cusparseSpSV_solve");
   }
   std::vector<double> solution() const {
@@ -166,7 +122,6 @@ class CusparseSolver::State {
   }
 
  private:
-  const Cusparse c_ = load();
   const std::int64_t rows_;
   const double one_ = 1;
   Memory<std::int32_t> starts_, columns_;

@@ -10,10 +10,9 @@
 namespace esker::bench {
 
 #if defined(ESKER_BENCH_CUSPARSE)
-/// cuSPARSE's SpSV on the current device, of a matrix in compressed rows. The library is loaded here, so that
-/// other figures run without it.
+/// cuSPARSE's SpSV on the current device, of a matrix in compressed rows.
 ///
-/// Errors. std::runtime_error: the library is not there, or with its own or CUDA's words.
+/// Errors. std::runtime_error, with the library's words or CUDA's.
 class CusparseSolver {
  public:
   explicit CusparseSolver(const sptrsv::System& system);

@@ -83,13 +83,7 @@ nlohmann::json take_one(const Bench& bench, const std::string& kind, std::uint64
   const std::uint32_t levels = sptrsv::levels_of(*system);
   std::vector<Side> sides = {esker_side(bench, system)};
 #if defined(ESKER_BENCH_CUSPARSE)
-  if (bench.is_on_gpu()) {
-    try {
-      sides.push_back(cusparse_side(system));
-    } catch (const std::exception& error) {
-      fmt::print("without cuSPARSE: {}\n", error.what());
-    }
-  }
+  if (bench.is_on_gpu()) sides.push_back(cusparse_side(system));
 #endif
   sides.push_back(serial_side(system));
   nlohmann::json turns =

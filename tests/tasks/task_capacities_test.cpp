@@ -14,6 +14,7 @@
 #include "../../apps/fib/fib_task.hpp"
 #include "../../apps/queens/queens_task.hpp"
 #include "../../apps/uts/tree.hpp"
+#include "both_task.hpp"
 
 namespace esker::testing {
 namespace {
@@ -52,29 +53,6 @@ struct Row {
     task.spawn(children).then([](auto& then, long a) { then.give(a + 1); });
   }
 };
-
-// Fib, every second level of it by tasks of the whole wave: two types, of which one is given on one by one.
-struct Both;
-struct Whole {
-  using Spawns = tasks::Types<Both, Whole>;
-  static constexpr int kMaxSpawns = 2;
-  static constexpr bool kWholeWave = true;
-  int n;
-  void operator()(auto& task) const;
-};
-struct Both {
-  using Spawns = Whole::Spawns;
-  static constexpr int kMaxSpawns = 2;
-  int n;
-  void operator()(auto& task) const {
-    if (n < 2) return task.give(n);
-    task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
-  }
-};
-void Whole::operator()(auto& task) const {
-  if (n < 2) return task.give(n);
-  task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
-}
 
 /// What a program's tasks find, and how deep they nest, by a recursion on one stack.
 struct Known {

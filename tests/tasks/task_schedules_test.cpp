@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <esker/tasks.hpp>
 
+#include "both_task.hpp"
+
 namespace esker::testing {
 namespace {
 
@@ -52,29 +54,6 @@ void Node::operator()(auto& task) const {
               last.give(static_cast<std::uint32_t>(again.value) + b);
             });
       });
-}
-
-// Tasks of the whole wave among others: here a loop, one task at a time.
-struct Both;
-struct Whole {
-  using Spawns = tasks::Types<Both, Whole>;
-  static constexpr int kMaxSpawns = 2;
-  static constexpr bool kWholeWave = true;
-  int n;
-  void operator()(auto& task) const;
-};
-struct Both {
-  using Spawns = Whole::Spawns;
-  static constexpr int kMaxSpawns = 2;
-  int n;
-  void operator()(auto& task) const {
-    if (n < 2) return task.give(n);
-    task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
-  }
-};
-void Whole::operator()(auto& task) const {
-  if (n < 2) return task.give(n);
-  task.spawn(Whole{n - 2}, Both{n - 1}).then([](auto& then, long a, long b) { then.give(a + b); });
 }
 
 // Nothing waits: the sum is all there is.
