@@ -88,17 +88,18 @@ struct GraphPlace {
   std::uint32_t buffer;  // elements of each channel that its scratchpad has place for
   std::uint32_t domain;  // its number
 
-  // The compiler is told what is at hand, and what in memory.
+  // The compiler is told what is in memory; it sees what is at hand. Told that, too, nvcc 13.0 takes nodes'
+  // code for unreachable, and leaves it out (docs/lab/tasks.md).
   /// What each lane's tasks have added: kSums, before the channels.
   ESKER_HD std::uint64_t* sums() const {
-    return DomainLanes::at_hand(reinterpret_cast<std::uint64_t*>(scratch));
+    return reinterpret_cast<std::uint64_t*>(scratch);
   }
   ESKER_HD OwnChannel& own(std::uint32_t channel) const {
-    return DomainLanes::at_hand(reinterpret_cast<OwnChannel*>(scratch + 2 * DomainLanes::kSums))[channel];
+    return reinterpret_cast<OwnChannel*>(scratch + 2 * DomainLanes::kSums)[channel];
   }
   /// Where a channel's buffer starts: a column a word.
   ESKER_HD std::uint32_t* buffer_of(const OwnChannel& channel) const {
-    return DomainLanes::at_hand(scratch + channel.buffer_at);
+    return scratch + channel.buffer_at;
   }
   ESKER_HD ChannelState& channel(std::uint32_t number) const {
     return DomainLanes::in_memory(state)->channels[number];
