@@ -64,11 +64,11 @@ class Engine::Run {
         teams_{divide(topology_, gpu_teams)},
         memory_{device, topology_, teams_},
         stream_{device.stream()},
-        yields_{device.backend() == Backend::kCpu ? Backoff::kYields : Backoff::kYieldsBesideADevice},
+        has_gpu_{device.backend() != Backend::kCpu},
         monitor_{device, options_, topology_, memory_, bell_} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,
-                                                topology_.topics[crossed.topic].item_bytes, bell_, yields_));
+                                                topology_.topics[crossed.topic].item_bytes, bell_));
     }
   }
   ~Run() {
@@ -92,7 +92,7 @@ class Engine::Run {
     left_.store(served_.size() + movers_.size(), std::memory_order_relaxed);
     for (Served& served : served_) {
       threads_.emplace_back([this, &served] {
-        ThreadTeam team(bell_, yields_);
+        ThreadTeam team(bell_, has_gpu_);
         guard(served.stage, [&] { served.function(team); });
       });
     }
@@ -155,7 +155,7 @@ class Engine::Run {
   const std::vector<std::uint32_t> teams_;
   RunMemory memory_;
   const Stream stream_;
-  const std::uint32_t yields_;
+  const bool has_gpu_;
   Doorbell bell_;
   Monitor monitor_;
   std::vector<Served> served_;
@@ -190,6 +190,7 @@ std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_
 
 void Engine::prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams) {
   if (run_ != nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it runs already");
+  ended_.reset();
   Topology topology = Topology::check(number_, topics_, stages, device_.backend() != Backend::kCpu);
   run_ = std::make_unique<Run>(device_, options_, std::move(topology), gpu_teams);
 }
@@ -207,11 +208,11 @@ void Engine::go() { run_->go(); }
 
 void Engine::wait() {
   if (run_ == nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it has not been started");
-  std::unique_ptr<Run> run = std::move(run_);
-  run->join();
-  report_ = run->monitor().report(run->time());
-  if (const std::exception_ptr thrown = run->thrown(); thrown != nullptr) std::rethrow_exception(thrown);
-  run->monitor().throw_outcome(report_);
+  ended_ = std::move(run_);  // its memory goes with the next run, or with the pipeline: that takes a while
+  ended_->join();
+  report_ = ended_->monitor().report(ended_->time());
+  if (const std::exception_ptr thrown = ended_->thrown(); thrown != nullptr) std::rethrow_exception(thrown);
+  ended_->monitor().throw_outcome(report_);
 }
 bool Engine::wait_for(std::chrono::milliseconds time) {
   if (run_ == nullptr) return true;

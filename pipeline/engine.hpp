@@ -55,7 +55,7 @@ class ESKER_API Engine {
   const Options options_;
   const std::uint32_t number_;
   std::vector<TopicFacts> topics_;
-  std::unique_ptr<Run> run_;
+  std::unique_ptr<Run> run_, ended_;
   Report report_;
 };
 

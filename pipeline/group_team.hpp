@@ -50,17 +50,17 @@ class GroupTeam {
     }
     return true;
   }
-  /// One lane calls.
+  /// One lane calls. The more teams poll, the longer their naps: their polls share the bus with frames.
   template <class Ready>
-  ESKER_HD void idle(const Ready&) {
+  ESKER_HD void idle(const Ready&, std::uint32_t teams) {
     for (std::uint32_t i = 0; i < naps_; ++i) Lane::yield();
-    if (naps_ < kMostNaps) naps_ *= 2;
+    if (naps_ < kMostNaps && naps_ * kTeamsANap < teams) naps_ *= 2;
   }
   ESKER_HD static std::uint64_t now_ns() { return Lane::clock_ns(); }
   ESKER_HD static std::uint64_t birth_ns() { return 0; }  // the host has another clock
 
  private:
-  static constexpr std::uint32_t kMostNaps = 16;
+  static constexpr std::uint32_t kMostNaps = 16, kTeamsANap = 16;
 
   GroupLane& lane_;
   std::uint32_t naps_ = 1;

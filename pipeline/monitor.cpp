@@ -24,12 +24,12 @@ Monitor::Monitor(const Device& device, const Options& options, const Topology& t
       topology_{topology},
       memory_{memory},
       bell_{bell},
+      stream_{device.stream()},
       one_{device.pinned<PolledWord>(1, {"the end of a run"})},
       partials_(topology.topics.size()) {
   for (const TopicFacts& topic : topology.topics)
     nap_ = std::clamp(topic.options.flush_after / 2, std::chrono::microseconds{50}, nap_);
   one_[0].word.store_relaxed(1);
-  if (device.backend() != Backend::kCpu) stream_.emplace(device.stream());
 }
 
 void Monitor::start() {
@@ -65,9 +65,9 @@ void Monitor::pass_on_ends() {
   const bool host = outcome_of(memory_.side(Side::kHost)) != Outcome::kRunning;
   const bool device = outcome_of(memory_.side(Side::kDevice)) != Outcome::kRunning;
   if (device) memory_.host().stop->word.store_relaxed(1);
-  if (host && !is_told_ && stream_) {
+  if (host && !is_told_ && device_.backend() != Backend::kCpu) {
     is_told_ = true;
-    device_.copy_async(memory_.device_stop(), one_.data(), sizeof(std::uint64_t), *stream_);
+    device_.copy_async(memory_.device_stop(), one_.data(), sizeof(std::uint64_t), stream_);
   }
   if (host || device) bell_.ring();
 }
@@ -104,30 +104,31 @@ void Monitor::report_failures() {
   }
 }
 
-std::uint64_t Monitor::frames_of(std::uint32_t topic) const {
+std::uint64_t Monitor::frames_of(const RunMemory::Snapshot& now, std::uint32_t topic) const {
   const RunView& view =
       topology_.ends[topic].has_device_producer ? memory_.device_addresses() : memory_.host();
   const TopicView& t = view.topics[topic];
-  return (memory_.read(t.tail) + t.positions() - 1) >> t.shift;
+  return (now.word(t.tail) + t.positions() - 1) >> t.shift;
 }
 
 void Monitor::look_for_hang() {
+  const RunMemory::Snapshot now = memory_.snapshot(stream_);
   std::uint64_t moved = 0;
   for (std::uint32_t t = 0; t < topology_.topics.size(); ++t) {
-    if (!topology_.ends[t].producers.empty()) moved += frames_of(t);
+    if (!topology_.ends[t].producers.empty()) moved += frames_of(now, t);
   }
   for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
     const StageView& stage = memory_.host().stages[s];
-    for (std::uint32_t i = 0; i < stage.n_inputs; ++i) moved += memory_.read(stage.inputs[i].done);
+    for (std::uint32_t i = 0; i < stage.n_inputs; ++i) moved += now.word(stage.inputs[i].done);
   }
-  const auto now = std::chrono::steady_clock::now();
+  const auto time = std::chrono::steady_clock::now();
   if (moved != moved_) {
     moved_ = moved;
-    moved_at_ = now;
-  } else if (now - moved_at_ >= options_.hang_after) {
-    moved_at_ = now;
+    moved_at_ = time;
+  } else if (time - moved_at_ >= options_.hang_after) {
+    moved_at_ = time;
     const std::string report = fmt::format("pipeline on {}: nothing has moved for {} ms\n{}", device_.name(),
-                                           options_.hang_after.count(), who_waits());
+                                           options_.hang_after.count(), who_waits(now));
     if (options_.on_hang) {
       options_.on_hang(report);
     } else {
@@ -136,7 +137,7 @@ void Monitor::look_for_hang() {
   }
 }
 
-std::string Monitor::who_waits() const {
+std::string Monitor::who_waits(const RunMemory::Snapshot& now) const {
   std::string text;
   for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
     const StageFacts& facts = topology_.stages[s];
@@ -149,26 +150,25 @@ std::string Monitor::who_waits() const {
         const StageView& subscriber = memory_.host().stages[to];
         for (std::uint32_t i = 0; i < subscriber.n_inputs; ++i) {
           if (subscriber.inputs[i].topic != t) continue;
-          const std::uint64_t its = memory_.read(subscriber.inputs[i].done);
+          const std::uint64_t its = now.word(subscriber.inputs[i].done);
           if (its < done) slowest = topology_.stages[to].name;
           done = std::min(done, its);
         }
       }
-      if (frames_of(t) > done + memory_.host().topics[t].slots() ||
-          (facts.kind != StageKind::kMap && frames_of(t) == done + memory_.host().topics[t].slots()))
+      if (frames_of(now, t) > done + memory_.host().topics[t].slots() ||
+          (facts.kind != StageKind::kMap && frames_of(now, t) == done + memory_.host().topics[t].slots()))
         why += fmt::format(" '{}' is full, and '{}' has done {} of its {} frames;",
-                           topology_.topics[t].options.name, slowest, done, frames_of(t));
+                           topology_.topics[t].options.name, slowest, done, frames_of(now, t));
     }
     bool has_input = facts.kind == StageKind::kSource;
     for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
-      const std::uint64_t waiting = frames_of(stage.inputs[i].topic) - memory_.read(stage.inputs[i].done);
+      const std::uint64_t waiting = frames_of(now, stage.inputs[i].topic) - now.word(stage.inputs[i].done);
       if (waiting == 0) continue;
       has_input = true;
       why += fmt::format(" {} frames of '{}' are not done;", waiting,
                          topology_.topics[stage.inputs[i].topic].options.name);
     }
-    StageState state;
-    memory_.read(s, state);
+    const StageState& state = now.stage(memory_.host().states[s]);
     const std::uint64_t active = state.active.word.load_relaxed();
     if (active == 0) {
       why = " it has ended";
@@ -184,11 +184,12 @@ std::string Monitor::who_waits() const {
 }
 
 Report Monitor::report(std::chrono::nanoseconds time) const {
+  const RunMemory::Snapshot now = memory_.snapshot(stream_);
   Report report;
   report.time = time;
   report.frame_memory_bytes = memory_.frame_memory_bytes();
   for (const RunView* const view : {&memory_.host(), &memory_.device_addresses()})
-    report.failed_frames += memory_.read(view->failures);
+    report.failed_frames += now.word(view->failures);
   for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
     const StageFacts& facts = topology_.stages[s];
     Report::Stage stage;
@@ -197,8 +198,7 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     stage.side = facts.side;
     for (const std::uint32_t t : facts.inputs) stage.inputs.push_back(topology_.topics[t].options.name);
     for (const std::uint32_t t : facts.outputs) stage.outputs.push_back(topology_.topics[t].options.name);
-    StageState state;
-    memory_.read(s, state);
+    const StageState& state = now.stage(memory_.host().states[s]);
     const auto count = [&](StageCount what) { return state.counts[what].load_relaxed(); };
     stage.teams = memory_.teams(s);
     stage.frames = count(kFrames);
@@ -220,13 +220,13 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     const TopicView& view = memory_.host().topics[t].frames != nullptr ? memory_.host().topics[t]
                                                                        : memory_.device_addresses().topics[t];
     topic.slots = static_cast<std::uint32_t>(view.slots());
-    if (!ends.producers.empty()) topic.frames = frames_of(t);
-    if (view.dropped != nullptr) topic.dropped = memory_.read(view.dropped);
+    if (!ends.producers.empty()) topic.frames = frames_of(now, t);
+    if (view.dropped != nullptr) topic.dropped = now.word(view.dropped);
     for (const std::uint32_t s : ends.subscribers) {
       const StageView& stage = memory_.host().stages[s];
       for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
         if (stage.inputs[i].topic == t)
-          topic.lost += topic.frames - topic.dropped - memory_.read(stage.inputs[i].done);
+          topic.lost += topic.frames - topic.dropped - now.word(stage.inputs[i].done);
       }
     }
     report.topics.push_back(std::move(topic));

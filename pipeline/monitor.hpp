@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,8 +42,8 @@ class Monitor {
   void flush_old();
   void report_failures();
   void look_for_hang();
-  std::string who_waits() const;
-  std::uint64_t frames_of(std::uint32_t topic) const;
+  std::string who_waits(const RunMemory::Snapshot& now) const;
+  std::uint64_t frames_of(const RunMemory::Snapshot& now, std::uint32_t topic) const;
 
   const Device device_;
   const Options& options_;
@@ -52,7 +51,7 @@ class Monitor {
   const RunMemory& memory_;
   Doorbell& bell_;
   std::chrono::microseconds nap_{200};
-  std::optional<Stream> stream_;  // of copies to a GPU whose kernel runs
+  const Stream stream_;  // of copies while a kernel runs
   PinnedArray<PolledWord> one_;
   bool is_told_ = false;
   struct Partial {

@@ -10,11 +10,11 @@ namespace esker::pipeline::detail {
 namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;  // of one copy
 constexpr std::size_t kMostUnderWay = 8;
-constexpr std::chrono::microseconds kLongestNap{200};
+constexpr std::chrono::microseconds kLongestNap{50};
 }  // namespace
 
 Mover::Mover(const Device& device, const RunMemory& memory, const Crossed& crossed, std::uint32_t item_bytes,
-             Doorbell& bell, std::uint32_t yields)
+             Doorbell& bell)
     : device_{device},
       run_{memory.host()},
       from_{crossed.to_device ? memory.host().topics[crossed.topic]
@@ -25,13 +25,13 @@ Mover::Mover(const Device& device, const RunMemory& memory, const Crossed& cross
       subscription_{crossed.host_subscription},
       item_bytes_{item_bytes},
       bell_{bell},
-      yields_{yields},
       stream_{device.stream()},
       staged_{device.pinned<FrameWords>(from_.slots(), {"words of frames that are copied"})},
       end_{device.pinned<PolledWord>(1, {"the end of a topic"})} {}
 
 void Mover::run() {
-  Backoff backoff(kLongestNap, yields_);
+  use_fine_timers();
+  Backoff backoff(kLongestNap, Backoff::kYieldsBesideADevice);
   while (!run_.is_over()) {
     const bool has_started = start_copies(), has_ended = end_copies();
     if (has_started || has_ended) {

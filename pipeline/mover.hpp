@@ -18,7 +18,7 @@ namespace esker::pipeline::detail {
 class Mover {
  public:
   Mover(const Device& device, const RunMemory& memory, const Crossed& crossed, std::uint32_t item_bytes,
-        Doorbell& bell, std::uint32_t yields);
+        Doorbell& bell);
 
   /// Until the topic has ended, or the run is over.
   void run();
@@ -40,7 +40,6 @@ class Mover {
   const std::uint32_t subscription_;  // its own, in the ring that it takes from
   const std::uint32_t item_bytes_;
   Doorbell& bell_;
-  const std::uint32_t yields_;
   const Stream stream_;
   PinnedArray<FrameWords> staged_;  // to_device: what the GPU's ring gets as words
   PinnedArray<PolledWord> end_;

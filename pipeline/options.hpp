@@ -49,15 +49,15 @@ struct FrameError {
 };
 
 struct Options {
-  StopToken stop;
+  StopToken stop{};
   std::uint32_t group_lanes = 256;  // of a team of the GPU
   // Called on a thread of the pipeline's for each frame that failed; beyond 1024 that wait they are only
   // counted.
-  std::function<void(const FrameError&)> on_frame_error;
+  std::function<void(const FrameError&)> on_frame_error{};
   // When nothing has moved for so long, on_hang gets a report of which stage waits for which topic, and the
   // run goes on. 0: never. Empty: to standard error.
   std::chrono::milliseconds hang_after{0};
-  std::function<void(const std::string& report)> on_hang;
+  std::function<void(const std::string& report)> on_hang{};
 };
 
 }  // namespace esker::pipeline

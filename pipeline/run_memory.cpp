@@ -178,6 +178,7 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   StageView view{};
   view.n_inputs = static_cast<std::uint32_t>(facts.inputs.size());
   view.parts = facts.parts;
+  view.teams = teams;
   view.maps_to = facts.kind == StageKind::kMap ? facts.outputs[0] : kNone;
   view.loop = topology_.loop[number];
   view.flush_ns = ~std::uint64_t{0} >> 1;
@@ -227,13 +228,27 @@ void RunMemory::lay_out_loops() {
   }
 }
 
-void RunMemory::read(std::uint32_t stage, StageState& to) const {
-  device_handle_.copy(&to, host_->states[stage], sizeof to);
+std::size_t RunMemory::Arena::used_of(std::size_t block) const {
+  const std::size_t size = device_blocks_[block].size();
+  return block + 1 == device_blocks_.size() ? size - left_ : size;
 }
-std::uint64_t RunMemory::read(const PolledWord* word) const {
-  std::uint64_t value = 0;
-  device_handle_.copy(&value, word, sizeof value);
-  return value;
+RunMemory::Snapshot RunMemory::snapshot(const Stream& stream) const {
+  Snapshot snapshot;
+  const auto& blocks = device_arena_.device_blocks();
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const std::size_t bytes = device_arena_.used_of(b);
+    snapshot.blocks_.push_back({blocks[b].data(), std::vector<std::uint64_t>(bytes / 8)});
+    device_handle_.copy_async(snapshot.blocks_.back().copy.data(), blocks[b].data(), bytes, stream);
+  }
+  stream.synchronize();
+  return snapshot;
+}
+const void* RunMemory::Snapshot::find(const void* at) const {
+  for (const Block& block : blocks_) {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - block.device);
+    if (offset < block.copy.size() * 8) return block.copy.data() + offset / 8;
+  }
+  return at;  // the host's
 }
 
 }  // namespace esker::pipeline::detail

@@ -35,9 +35,23 @@ class RunMemory {
   PolledWord* device_stop() const { return device_->stop; }
   const std::vector<Crossed>& crossed() const { return crossed_; }
   const SideState& side(Side side) const { return *(side == Side::kHost ? host_ : device_)->side; }
-  /// Racy while the run goes on. Of either side's memory.
-  void read(std::uint32_t stage, StageState& to) const;
-  std::uint64_t read(const PolledWord* word) const;
+  /// What the words of both sides say, at some time between the call and its end. The device's are copied, on
+  /// `stream`, all of them at once.
+  class Snapshot {
+   public:
+    std::uint64_t word(const PolledWord* at) const { return static_cast<const Word*>(find(at))->load_relaxed(); }
+    const StageState& stage(const StageState* at) const { return *static_cast<const StageState*>(find(at)); }
+
+   private:
+    friend class RunMemory;
+    const void* find(const void* at) const;
+    struct Block {
+      const std::byte* device;
+      std::vector<std::uint64_t> copy;
+    };
+    std::vector<Block> blocks_;
+  };
+  Snapshot snapshot(const Stream& stream) const;
   std::uint32_t teams(std::uint32_t stage) const { return teams_[stage]; }
   Crossing crossing(std::uint32_t topic) const { return crossings_[topic]; }
   std::uint64_t frame_memory_bytes() const { return frame_bytes_; }
@@ -54,6 +68,9 @@ class RunMemory {
     /// Writes a word, as the run begins with it.
     void set(PolledWord* word, std::uint64_t value);
     void set(const void* at, const void* bytes, std::size_t n);
+
+    const std::vector<DeviceArray<std::byte>>& device_blocks() const { return device_blocks_; }
+    std::size_t used_of(std::size_t block) const;
 
    private:
     void* take_bytes(std::size_t bytes);

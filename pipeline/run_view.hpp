@@ -62,6 +62,7 @@ struct StageView {
   std::uint32_t maps_to;  // of a map: its output; else kNone
   std::uint32_t parts;    // of a map: a frame is done in so many
   std::uint32_t loop;     // that it is part of; kNone
+  std::uint32_t teams;
   std::uint64_t flush_ns;
 };
 

@@ -126,8 +126,13 @@ class Server {
       tickets_[i] = oldest;
       return input.next->word.compare_exchange_relaxed(oldest, oldest + 1) ? Poll::kFrame : Poll::kNothing;
     }
-    if (tickets_[i] == kNoTicket) tickets_[i] = input.next->word.fetch_add_relaxed(1);
+    if (tickets_[i] == kNoTicket) {
+      tickets_[i] = input.next->word.fetch_add_relaxed(1);
+      has_room_ = false;
+    }
     const std::uint64_t frame = tickets_[i] / stage.parts;
+    // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
+    if (stage.maps_to != kNone && !has_room_) has_room_ = run_.topics[stage.maps_to].has_room(frame);
     if (topic.sees(frame, items)) return Poll::kFrame;
     return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
   }
@@ -137,17 +142,19 @@ class Server {
     // Of threads the pipeline's monitor flushes what is old.
     if (!Team::kIsThread && stage.outputs != 0 && Team::now_ns() - idle_since_ > stage.flush_ns)
       flush_outputs(stage);
-    team_.idle([&] {
-      if (run_.is_over()) return true;
-      for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
-        if (tickets_[i] >= kTicketEnded) continue;
-        std::uint32_t items = 0;
-        const TopicView& topic = run_.topics[stage.inputs[i].topic];
-        if (topic.sees(tickets_[i] / stage.parts, items)) return true;
-        if (topic.has_ended_before(tickets_[i] / stage.parts)) return true;
-      }
-      return false;
-    });
+    team_.idle(
+        [&] {
+          if (run_.is_over()) return true;
+          for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+            if (tickets_[i] >= kTicketEnded) continue;
+            std::uint32_t items = 0;
+            const TopicView& topic = run_.topics[stage.inputs[i].topic];
+            if (topic.sees(tickets_[i] / stage.parts, items)) return true;
+            if (topic.has_ended_before(tickets_[i] / stage.parts)) return true;
+          }
+          return false;
+        },
+        stage.teams);
   }
   ESKER_HD void flush_outputs(const StageView& stage) const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
@@ -222,8 +229,10 @@ class Server {
     const StageView& stage = view();
     const TopicView& to = run_.topics[stage.maps_to];
     Stage<Team> self(team_, run_, number_, from);
-    if (team_.of_leader([&] { return self.wait_for_room(stage.maps_to, frame.number) ? 1u : 0u; }) == 0)
-      return false;
+    const auto await_room = [&] {
+      return has_room_ || self.wait_for_room(stage.maps_to, frame.number) ? 1u : 0u;
+    };
+    if (team_.of_leader(await_room) == 0) return false;
     Frame<Out> out{to.items<Out>(frame.number), 0, to.capacity, frame.number, frame.tag, frame.born_ns};
     out.count = frame.count < out.capacity ? frame.count : out.capacity;
     if (stage.parts > 1) {
@@ -310,6 +319,7 @@ class Server {
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;
+  bool has_room_ = false;  // of a map: for the frame that it has claimed
   std::uint64_t idle_since_ = 0;
 };
 

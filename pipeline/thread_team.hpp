@@ -13,7 +13,11 @@ class ThreadTeam {
  public:
   static constexpr bool kIsThread = true;
 
-  explicit ThreadTeam(Doorbell& bell, std::uint32_t yields) : bell_{bell}, backoff_{kLongestNap, yields} {}
+  /// `has_gpu`: what it waits for may be a GPU's, which rings no bell.
+  ThreadTeam(Doorbell& bell, bool has_gpu)
+      : bell_{bell}, has_gpu_{has_gpu}, backoff_{longest_nap(has_gpu), yields(has_gpu)} {
+    if (has_gpu) use_fine_timers();
+  }
 
   std::uint32_t lane() const { return 0; }
   std::uint32_t lanes() const { return 1; }
@@ -37,7 +41,7 @@ class ThreadTeam {
   template <class Ready, class Over>
   bool wait(const Ready& ready, const Over& over) {
     if (ready()) return true;
-    Backoff backoff(kLongestNap, Backoff::kYields);
+    Backoff backoff(longest_nap(has_gpu_), yields(has_gpu_));
     while (!ready()) {
       if (over()) return false;
       backoff.wait(bell_, ready);
@@ -46,7 +50,7 @@ class ThreadTeam {
   }
   /// Once, while it has nothing to do.
   template <class Ready>
-  void idle(const Ready& ready) {
+  void idle(const Ready& ready, std::uint32_t) {
     backoff_.wait(bell_, ready);
   }
   static std::uint64_t now_ns() {
@@ -58,9 +62,15 @@ class ThreadTeam {
   static std::uint64_t birth_ns() { return now_ns(); }
 
  private:
-  static constexpr std::chrono::microseconds kLongestNap{500};
+  static std::chrono::microseconds longest_nap(bool has_gpu) {
+    return std::chrono::microseconds{has_gpu ? 50 : 1000};
+  }
+  static std::uint32_t yields(bool has_gpu) {
+    return has_gpu ? Backoff::kYieldsBesideADevice : Backoff::kYields;
+  }
 
   Doorbell& bell_;
+  const bool has_gpu_;
   Backoff backoff_;
 };
 

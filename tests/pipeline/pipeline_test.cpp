@@ -411,6 +411,9 @@ TEST(Pipeline, SaysThatALoopIsTooSmall) {
       },
       PipelineError::Reason::kFull, {"stage 'split' found 'again' full", "more than 8 frames"});
 }
+struct Nothing {
+  ESKER_HD void operator()(auto&, const Frame<const std::uint32_t>&, Frame<std::uint32_t>&) const {}
+};
 TEST(Pipeline, RefusesPipelinesThatAreWrong) {
   const auto says = [](const auto& run, const std::string& part) {
     try {
@@ -435,10 +438,8 @@ TEST(Pipeline, RefusesPipelinesThatAreWrong) {
        "takes twice from 'a'");
   says(
       [&] {
-        p.run(
-            on_host::source("s", nothing).into(a, b),
-            on_device::map("m", a, b, [](auto&, const Frame<const std::uint32_t>&, Frame<std::uint32_t>&) {}),
-            on_host::items("t", sink).from(b));
+        p.run(on_host::source("s", nothing).into(a, b), on_device::map("m", a, b, Nothing{}),
+              on_host::items("t", sink).from(b));
       },
       "'b' is the output of a map");
   says([&] { (void)p.topic<std::uint64_t>({.name = "small", .frame_bytes = 4}); },

@@ -181,7 +181,7 @@ TEST(Graph, Recurs) {
 #endif
   for (const WhenFull when_full : {WhenFull::kSpill, WhenFull::kInline}) {
     for (const std::uint32_t capacity : {1u, 5u, 1000u}) {
-      Graph graph(device(), small_memory());
+      Graph graph(device(), small_memory(16 << 20));  // of which each domain has a part
       const auto one = graph.channel<std::uint32_t>({"one", capacity, 0, when_full});
       const auto two = graph.channel<std::uint32_t>({"two", capacity, 1, when_full});
       graph.seed(one, std::vector<std::uint32_t>{n});
@@ -352,7 +352,8 @@ TEST(Graph, SaysWhatIsFull) {
     bounded.seed(more, std::vector<std::uint32_t>{1});
     for (int i = 0; i < 3; ++i) {
       expect_error([&] { bounded.run(node(more, Forever{more}).into(more)); },
-                   TaskError::Reason::kOutOfMemory, {"'more' spawned into 'more'", "memory_bytes (" + std::to_string(kLittleMemory) + ")"});
+                   TaskError::Reason::kOutOfMemory,
+                   {"'more' spawned into 'more'", "memory_bytes (" + std::to_string(kLittleMemory) + ")"});
     }
     bounded.seed(more, std::vector<std::uint32_t>{12});
     EXPECT_EQ(bounded.run(node(more, Fails{more, ~0u}).into(more)).sum, fib(12));
