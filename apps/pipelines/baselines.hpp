@@ -52,7 +52,7 @@ struct FrameRun {
   std::uint64_t frames = 0;
   std::uint32_t in_items = 0, out_items = 0;  // of a frame, at most; without out_items nothing is copied back
   Team team;
-  std::uint64_t chunk_frames = 0;  // of a launch of Scheme::kChunks; 0: an eighth of all
+  std::uint64_t launch_frames = 0;  // that a launch works on; 0: one, of Scheme::kChunks an eighth of all
   // Each frame's data stays where read() points `in.data` and `out.data`, in pinned memory of the caller.
   bool in_place = false;
   // Gives frame in.number: fills in.data, sets in.count, which is in_items, and in.tag. In the order of the
@@ -161,8 +161,11 @@ class BaselineRun {
  public:
   BaselineRun(const esker::Device& device, const Options& options, const FrameRun<In, Out>& run, const F& f)
       : device_{device}, scheme_{options.scheme}, run_{run}, f_{f} {
-    if (scheme_ == Scheme::kChunks)
-      batch_frames_ = run.chunk_frames != 0 ? run.chunk_frames : (run.frames + 7) / 8;
+    if (run.launch_frames != 0) {
+      batch_frames_ = run.launch_frames;
+    } else if (scheme_ == Scheme::kChunks) {
+      batch_frames_ = (run.frames + 7) / 8;
+    }
     batch_frames_ = std::max<std::uint64_t>(1, std::min(batch_frames_, run.frames));
     // Of chunks, the results of one are written while the device works on the next (Hetero-Mark).
     const std::uint64_t n_batches = scheme_ == Scheme::kStreams  ? options.streams

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include <esker/device.hpp>
 
 #include "../../harness/application.hpp"
+#include "../../inputs/random.hpp"
 #include "../encoding.hpp"
 #include "cipher.hpp"
 #include "decipher.hpp"
@@ -56,12 +56,13 @@ int run(int argc, char** argv) {
 
   const auto blocks = static_cast<std::uint32_t>(o.frame_bytes / sizeof(Block));
   const pipe_apps::Encoding<Block, Block> encoding(device, o, frames, blocks, blocks);
-  std::mt19937_64 random(o.seed);
+  const inputs::RandomStream key_words = inputs::Random(o.seed).stream(0),
+                             words = inputs::Random(o.seed).stream(1);
   aes::Key key;
-  for (std::uint8_t& byte : key) byte = static_cast<std::uint8_t>(random());
-  for (Block& block : encoding.input()) {
-    const std::uint64_t words[2] = {random(), random()};
-    std::memcpy(&block, words, sizeof block);
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(key_words[i]);
+  for (std::size_t i = 0; i < encoding.input().size(); ++i) {
+    const std::uint64_t both[2] = {words[2 * i], words[2 * i + 1]};
+    std::memcpy(&encoding.input()[i], both, sizeof both);
   }
   const auto tables = device.memory<aes::Tables>(1, {"tables of AES"});
   const aes::Tables of_key = aes::tables_of(key);

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include <esker/device.hpp>
 
 #include "../../harness/application.hpp"
+#include "../../inputs/random.hpp"
 #include "../encoding.hpp"
 #include "parity.hpp"
 #include "rebuild.hpp"
@@ -67,10 +67,10 @@ int run(int argc, char** argv) {
   const auto n_blocks = static_cast<std::uint32_t>(blocks);
   const std::uint32_t block_words = data_words / n_blocks;
   const pipe_apps::Encoding<Words, Words> encoding(device, o, stripes, data_words, 2 * block_words);
-  std::mt19937_64 random(o.seed);
-  for (Words& words : encoding.input()) {
-    const std::uint64_t both[2] = {random(), random()};
-    std::memcpy(&words, both, sizeof words);
+  const inputs::RandomStream random = inputs::Random(o.seed).stream(0);
+  for (std::size_t i = 0; i < encoding.input().size(); ++i) {
+    const std::uint64_t both[2] = {random[2 * i], random[2 * i + 1]};
+    std::memcpy(&encoding.input()[i], both, sizeof both);
   }
 
   const pipe_apps::Team team{256, std::max(1u, block_words / 256)};
