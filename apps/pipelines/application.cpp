@@ -2,6 +2,7 @@
 #include "application.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include <esker/build_info.hpp>
@@ -14,6 +15,9 @@ namespace {
 
 constexpr Scheme kSchemes[] = {Scheme::kEsker,  Scheme::kCopyKernelCopy, Scheme::kStreams,
                                Scheme::kChunks, Scheme::kGraph,          Scheme::kManaged};
+using esker::pipeline::Crossing;
+constexpr Crossing kCrossings[] = {Crossing::kAuto, Crossing::kDirect, Crossing::kBatched,
+                                   Crossing::kManaged};
 
 }  // namespace
 
@@ -39,6 +43,9 @@ void Options::add_to(esker::CommandLine& line) {
   std::vector<std::string> schemes;
   for (const Scheme s : kSchemes) schemes.emplace_back(to_string(s));
   scheme_name_ = to_string(scheme);
+  std::vector<std::string> crossings;
+  for (const Crossing c : kCrossings) crossings.emplace_back(esker::pipeline::to_string(c));
+  crossing_name_ = esker::pipeline::to_string(crossing);
   line.add("size", &size, "how much work", {"small", "medium", "paper"})
       .add("scheme", &scheme_name_, "how frames get to the device and back", schemes)
       .add("seed", &seed, "of whatever is random")
@@ -47,6 +54,7 @@ void Options::add_to(esker::CommandLine& line) {
       .add("json", &json, "write one JSON object to this file; - is standard output")
       .add("frame-bytes", &frame_bytes, "size of a frame")
       .add("frames", &frames, "frames that a topic holds")
+      .add("crossing", &crossing_name_, "of a pipeline's frames between host and device", crossings)
       .add("streams", &streams, "of the schemes that have several")
       .add("workers", &workers, "threads of each stage on the host");
 }
@@ -55,6 +63,9 @@ esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   const esker::Config config = line.parse(argc, argv);
   for (const Scheme s : kSchemes) {
     if (scheme_name_ == to_string(s)) scheme = s;
+  }
+  for (const Crossing c : kCrossings) {
+    if (crossing_name_ == esker::pipeline::to_string(c)) crossing = c;
   }
   const auto within = [](const char* name, std::uint64_t value, std::uint64_t most) {
     if (value == 0 || value > most)
@@ -67,6 +78,7 @@ esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   within("streams", streams, 256);
   within("workers", workers, 256);
   hang_seconds = config.hang_seconds;
+  group_lanes = config.group_lanes;
   switch (config.device) {
     case esker::DeviceKind::kCpu:
       return esker::Device::open("cpu");
@@ -92,6 +104,22 @@ void Options::require_scheme(const std::vector<Scheme>& supported) const {
       scheme == Scheme::kGraph ? ", since esker::Device has no graphs of launches and copies" : "";
   harness::usage("--scheme " + std::string(to_string(scheme)) + " is not there" + why + ": take one of " +
                  names);
+}
+
+esker::pipeline::Options Options::pipeline_options() const {
+  esker::pipeline::Options options;
+  options.group_lanes = group_lanes;
+  options.hang_after = std::chrono::seconds{hang_seconds};
+  return options;
+}
+
+esker::pipeline::TopicOptions Options::topic_options(const std::string& name) const {
+  esker::pipeline::TopicOptions options;
+  options.name = name;
+  options.frame_bytes = frame_bytes;
+  options.frames = static_cast<std::uint32_t>(frames);
+  options.crossing = crossing;
+  return options;
 }
 
 Measured measure(const Options& options, const std::function<double()>& run,
@@ -137,6 +165,8 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"scheme", to_string(options.scheme)},
                         {"frame_bytes", options.frame_bytes},
                         {"frames", options.frames},
+                        {"crossing", esker::pipeline::to_string(options.crossing)},
+                        {"group_lanes", options.group_lanes},
                         {"streams", options.streams},
                         {"workers", options.workers},
                         {"repeats", options.repeats},

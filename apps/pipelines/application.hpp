@@ -10,6 +10,7 @@
 #include <esker/command_line.hpp>
 #include <esker/config.hpp>
 #include <esker/device.hpp>
+#include <esker/pipeline.hpp>
 
 #include "../harness/failure.hpp"
 #include "../harness/json.hpp"
@@ -40,7 +41,9 @@ struct Options {
   std::uint64_t streams = 4;  // of the schemes that have several
   std::uint64_t workers = 1;  // threads of each stage on the host
   std::uint64_t hang_seconds = 0;
+  std::uint32_t group_lanes = 256;  // of a team of the GPU
   Scheme scheme = Scheme::kEsker;
+  esker::pipeline::Crossing crossing = esker::pipeline::Crossing::kAuto;
 
   void add_to(esker::CommandLine& line);
   /// The device that --device names: opened.
@@ -49,9 +52,12 @@ struct Options {
   std::uint64_t by_size(std::uint64_t small, std::uint64_t medium, std::uint64_t paper) const;
   /// Throws esker::UsageError unless --scheme is one of these.
   void require_scheme(const std::vector<Scheme>& supported) const;
+  esker::pipeline::Options pipeline_options() const;
+  /// Of a topic with --frames frames of --frame-bytes.
+  esker::pipeline::TopicOptions topic_options(const std::string& name) const;
 
  private:
-  std::string scheme_name_ = "esker";
+  std::string scheme_name_, crossing_name_;
 };
 
 /// What a program has measured.

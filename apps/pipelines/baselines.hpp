@@ -12,24 +12,13 @@
 
 #include <esker/device.hpp>
 #include <esker/lane.hpp>
+#include <esker/pipeline.hpp>
 
 #include "application.hpp"
 
 namespace pipe_apps {
 
-/// As a stage of a pipeline gets it.
-template <class T>
-struct Frame {
-  T* data = nullptr;
-  std::uint32_t count = 0;
-  std::uint32_t capacity = 0;
-  std::uint64_t number = 0;
-  std::uint64_t tag = 0;
-
-  ESKER_HD T& operator[](std::uint32_t i) const { return data[i]; }
-  ESKER_HD T* begin() const { return data; }
-  ESKER_HD T* end() const { return data + count; }
-};
+using esker::pipeline::Frame;
 
 /// What a function that works on frames asks its stage for, where it is alone: on the host, and in tests.
 struct OneLaneStage {

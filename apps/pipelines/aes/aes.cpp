@@ -42,6 +42,7 @@ bool is_right(std::span<const Block> plain, std::span<const Block> encrypted, co
 
 int run(int argc, char** argv) {
   pipe_apps::Options o;
+  o.frames = 512;
   std::uint64_t bytes = 0;
   bool in_place = false;
   esker::CommandLine line("esker-pipe-aes", "Encrypts frames with AES-128.");
@@ -55,7 +56,7 @@ int run(int argc, char** argv) {
   if (frames == 0) harness::usage("--bytes is at least --frame-bytes");
 
   const auto blocks = static_cast<std::uint32_t>(o.frame_bytes / sizeof(Block));
-  const pipe_apps::Encoding<Block, Block> encoding(device, o, frames, blocks, blocks);
+  pipe_apps::Encoding<Block, Block> encoding(device, o, frames, blocks, blocks);
   const inputs::RandomStream key_words = inputs::Random(o.seed).stream(0),
                              words = inputs::Random(o.seed).stream(1);
   aes::Key key;
@@ -69,15 +70,17 @@ int run(int argc, char** argv) {
   device.copy(tables.data(), &of_key, sizeof of_key);
 
   const pipe_apps::Team team{256, std::max(1u, blocks / 256)};
+  const std::uint32_t parts = std::clamp(blocks / 1024, 1u, 16u);  // of a frame, a team each
   const auto measured = pipe_apps::measure(
       o,
       [&] {
         std::memset(encoding.output().data(), 0, encoding.output().size_bytes());
-        return encoding.run(aes::Encrypt{tables.data()}, team, in_place);
+        return encoding.run(aes::Encrypt{tables.data()}, team, parts, in_place);
       },
       [&] { return is_right(encoding.input(), encoding.output(), key); });
   const auto work = static_cast<double>(encoding.input().size_bytes());
-  return pipe_apps::finish(o, device, "pipe-aes", measured, {work, "bytes", work}, {{"in_place", in_place}});
+  return pipe_apps::finish(o, device, "pipe-aes", measured, {work, "bytes", work},
+                           {{"in_place", in_place}, {"pipeline", encoding.report()}});
 }
 
 }  // namespace

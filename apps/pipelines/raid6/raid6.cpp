@@ -48,6 +48,7 @@ bool is_right(std::span<const Words> data, std::span<const Words> parity, std::u
 
 int run(int argc, char** argv) {
   pipe_apps::Options o;
+  o.frames = 512;
   std::uint64_t bytes = 0, blocks = 8;
   bool in_place = false;
   esker::CommandLine line("esker-pipe-raid6", "Computes the parity blocks of RAID-6, a stripe a frame.");
@@ -66,7 +67,7 @@ int run(int argc, char** argv) {
   const auto data_words = static_cast<std::uint32_t>(o.frame_bytes / sizeof(Words));
   const auto n_blocks = static_cast<std::uint32_t>(blocks);
   const std::uint32_t block_words = data_words / n_blocks;
-  const pipe_apps::Encoding<Words, Words> encoding(device, o, stripes, data_words, 2 * block_words);
+  pipe_apps::Encoding<Words, Words> encoding(device, o, stripes, data_words, 2 * block_words);
   const inputs::RandomStream random = inputs::Random(o.seed).stream(0);
   for (std::size_t i = 0; i < encoding.input().size(); ++i) {
     const std::uint64_t both[2] = {random[2 * i], random[2 * i + 1]};
@@ -78,12 +79,12 @@ int run(int argc, char** argv) {
       o,
       [&] {
         std::memset(encoding.output().data(), 0, encoding.output().size_bytes());
-        return encoding.run(raid6::Encode{n_blocks}, team, in_place);
+        return encoding.run(raid6::Encode{n_blocks}, team, 1, in_place);
       },
       [&] { return is_right(encoding.input(), encoding.output(), n_blocks, stripes); });
   const auto work = static_cast<double>(encoding.input().size_bytes());
   return pipe_apps::finish(o, device, "pipe-raid6", measured, {work, "bytes", work},
-                           {{"in_place", in_place}, {"blocks", blocks}});
+                           {{"in_place", in_place}, {"blocks", blocks}, {"pipeline", encoding.report()}});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include <esker/atomic.hpp>
 #include <esker/lane.hpp>
-#include <esker/pipeline/columns.hpp>
+#include <esker/pipeline.hpp>
 
 #include "query.hpp"
 
@@ -44,6 +44,16 @@ struct AppendRows {
   ESKER_HD void operator()(Stage&, const Row& row) const {
     const std::uint64_t i = totals->rows.fetch_add_relaxed(1);
     if (i < capacity) at[i] = row;
+  }
+};
+
+/// Emits them.
+struct EmitRows {
+  esker::pipeline::Topic<Row> to;
+
+  template <class Stage>
+  ESKER_HD void operator()(Stage& stage, const Row& row) const {
+    stage.emit(to, row);
   }
 };
 

@@ -5,11 +5,13 @@
 // Verified against a plain scan over the columns. scripts/setquery_duckdb.py compares the answers with
 // DuckDB's.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include <esker/device.hpp>
+#include <esker/pipeline.hpp>
 
 #include "../../harness/application.hpp"
 #include "../application.hpp"
@@ -46,6 +48,27 @@ struct ScanPages {
   }
 };
 
+/// A stage of the pipeline, and what it emits when all has been scanned.
+struct ScanPlaces {
+  setquery::Scan<setquery::EmitRows> scan;
+
+  template <class Stage>
+  ESKER_HD void operator()(Stage& stage, const esker::pipeline::Frame<const Page* const>& places) const {
+    for (const Page* const pages : places) scan(stage, pages);
+  }
+};
+struct Reduce {
+  const setquery::Totals* totals;
+  esker::pipeline::Topic<Sums> to;
+
+  template <class Stage>
+  ESKER_HD void operator()(Stage& stage) const {
+    stage.emit(
+        to, Sums{totals->count.load_relaxed(), totals->sum.load_relaxed(), totals->index_bytes.load_relaxed(),
+                 totals->data_bytes.load_relaxed(), totals->rows.load_relaxed()});
+  }
+};
+
 /// Runs queries one at a time.
 class Runner {
  public:
@@ -66,10 +89,60 @@ class Runner {
     device_.copy(plan_.data(), &plan, sizeof plan);
     const Sums zero;
     device_.copy(totals_.data(), &zero, sizeof zero);
-    return run_compared(c);
+    c.found = {};
+    return options_.scheme == pipe_apps::Scheme::kEsker ? run_pipeline(c) : run_compared(c);
   }
+  /// Of the pipeline's last run; null before.
+  const nlohmann::json& report() const { return report_; }
 
  private:
+  /// The topic's frames are places of table frames: pages stay in the host's memory, and lanes read them
+  /// there.
+  double run_pipeline(Case& c) {
+    namespace pipeline = esker::pipeline;
+    pipeline::Pipeline p(device_, options_.pipeline_options());
+    pipeline::TopicOptions of = options_.topic_options("places");
+    of.frame_bytes = sizeof(const Page*);
+    const auto places = p.topic<const Page*>(of);
+    of = options_.topic_options("selected");
+    of.frame_bytes = 16 << 10;
+    const auto selected = p.topic<Row>(of);
+    of.name = "answers";
+    of.frame_bytes = sizeof(Sums);
+    of.frames = 1;
+    const auto answers = p.topic<Sums>(of);
+
+    std::uint64_t next = 0;
+    const auto read = [&](auto& stage) {
+      if (next == table_.frames()) return false;
+      auto frame = stage.open(places);
+      if (frame.data == nullptr) return false;
+      frame[0] = table_.frame(next);
+      frame.count = 1;
+      stage.publish(places, frame);
+      ++next;
+      return true;
+    };
+    const auto keep = [&](auto&, const pipeline::Frame<const Row>& rows) {
+      c.found.rows.insert(c.found.rows.end(), rows.begin(), rows.end());
+    };
+    const auto answer = [&](auto&, const Sums& sums) { c.sums = sums; };
+    const bool is_cpu = device_.backend() == esker::Backend::kCpu;
+    const setquery::Scan<setquery::EmitRows> scan{plan_.data(), totals_.data(), {selected}};
+    const pipeline::Report& report = p.run(pipeline::on_host::source("read", read).into(places),
+                                           pipeline::on_device::frames("scan", ScanPlaces{scan})
+                                               .from(places)
+                                               .into(selected, answers)
+                                               .at_end(Reduce{totals_.data(), answers})
+                                               .workers(is_cpu ? device_.properties().processors : 0),
+                                           pipeline::on_host::frames("keep", keep).from(selected),
+                                           pipeline::on_host::items("answer", answer).from(answers));
+    c.found.count = c.sums.count;
+    c.found.sum = c.sums.sum;
+    report_ = nlohmann::json::parse(report.json());
+    return std::chrono::duration<double>(report.time).count();
+  }
+
   /// By a scheme of baselines.hpp: the table is copied whole, and answers are fetched in the end.
   double run_compared(Case& c) {
     pipe_apps::FrameRun<Page, Row> run;
@@ -100,6 +173,7 @@ class Runner {
   esker::DeviceArray<setquery::Plan> plan_;
   esker::DeviceArray<setquery::Totals> totals_;
   esker::DeviceArray<Row> rows_;
+  nlohmann::json report_;
 };
 
 bool is_right(Case& c) {
@@ -221,7 +295,8 @@ int run(int argc, char** argv) {
                             {"frame_rows", table.layout().rows()},
                             {"condition", first_condition},
                             {"skipped", 1 - read / all_bytes},
-                            {"queries", queries}});
+                            {"queries", queries},
+                            {"pipeline", runner.report()}});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <esker/device.hpp>
-#include <esker/pipeline/columns.hpp>
+#include <esker/pipeline.hpp>
 
 #include "../../harness/output.hpp"
 #include "../../inputs/random.hpp"
