@@ -69,7 +69,7 @@ int run(int argc, char** argv) {
   const aes::Tables of_key = aes::tables_of(key);
   device.copy(tables.data(), &of_key, sizeof of_key);
 
-  const pipe_apps::Team team{256, std::max(1u, blocks / 256)};
+  const pipe_apps::Team team{o.group_lanes, std::max(1u, blocks / o.group_lanes)};
   const std::uint32_t parts = std::clamp(blocks / 1024, 1u, 16u);  // of a frame, a team each
   const auto measured = pipe_apps::measure(
       o,

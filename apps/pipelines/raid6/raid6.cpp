@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
     std::memcpy(&encoding.input()[i], both, sizeof both);
   }
 
-  const pipe_apps::Team team{256, std::max(1u, block_words / 256)};
+  const pipe_apps::Team team{o.group_lanes, std::max(1u, block_words / o.group_lanes)};
   const auto measured = pipe_apps::measure(
       o,
       [&] {

@@ -149,6 +149,7 @@ class Runner {
     run.frames = table_.frames();
     run.in_items = table_.layout().frame_pages();
     run.in_place = true;
+    run.team.group_lanes = options_.group_lanes;
     // Few launches, as programs for queries have them: one for the table, or some for each stream.
     const bool has_streams = options_.scheme == pipe_apps::Scheme::kStreams;
     run.launch_frames =
