@@ -32,8 +32,8 @@ struct Column {
   std::uint32_t value_bytes = 4;
   std::uint32_t filter_bytes = 0;  // of the Bloom filter of each page: a multiple of 32; 0: it has none
 
-  /// `distinct` values at most in a page, at ten bits each: one lookup in a hundred finds what is not there.
-  /// At most a quarter of a page.
+  /// A filter of ten bits for each of at most `distinct` values in a page: one lookup in a hundred finds what
+  /// is not there. It is a quarter of a page at most, which with 1024 values lets three in a hundred through.
   template <ColumnValue T>
   static constexpr Column of(std::uint32_t distinct) {
     const std::uint32_t wanted = (std::min(distinct, kPageBytes) * 10 + 255) / 256 * 32;
@@ -76,8 +76,8 @@ struct PageTraffic {
   ESKER_HD std::uint64_t read_bytes() const { return index_bytes + data_bytes; }
 };
 
-/// Where the columns of a frame are, the same for all frames of a table: index pages, then each column's data
-/// pages.
+/// Where the columns of a frame are, the same for all frames of a table. Index pages come first, then the
+/// data pages of each column.
 ///
 /// Contract. Trivially copyable: functions of stages hold it by value.
 class ColumnLayout {

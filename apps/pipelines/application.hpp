@@ -1,5 +1,4 @@
-// What the mains of programs that run pipelines have in common: options, repeats, the report, the exit
-// status.
+// What programs that run pipelines have in common: options, repeats, the report, the exit status.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +77,8 @@ struct Work {
   double bytes;      // that went to the device and back: the larger of the two, for GB/s each way
 };
 
-/// The line, the JSON object with `more`, and the exit status. A pipeline's report goes into `more` as
-/// "pipeline".
+/// The line, the JSON object with `more`, and the exit status. A pipeline's report goes into `more`, as its
+/// member "pipeline".
 int finish(const Options& options, const esker::Device& device, const std::string& app,
            const Measured& measured, const Work& work, nlohmann::json more);
 

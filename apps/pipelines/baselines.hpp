@@ -27,9 +27,8 @@ struct OneLaneStage {
   ESKER_HD void sync() const {}
 };
 
-/// The lanes that a launch gives each frame. A function that calls sync() wants one group. On a GPU; on the
-/// CPU a frame has one lane where `groups` is 1, else as many as there are host threads, but not more than
-/// `groups`.
+/// The lanes that a launch on a GPU gives each frame: one group for a function that calls sync(). On the CPU
+/// a frame has one lane a group, and no more lanes than there are host threads.
 struct Team {
   std::uint32_t group_lanes = 256;
   std::uint32_t groups = 1;
@@ -44,8 +43,8 @@ struct FrameRun {
   std::uint64_t launch_frames = 0;  // that a launch works on; 0: one, of Scheme::kChunks an eighth of all
   // Each frame's data stays where read() points `in.data` and `out.data`, in pinned memory of the caller.
   bool in_place = false;
-  // Gives frame in.number: fills in.data, sets in.count, which is in_items, and in.tag. In the order of the
-  // frames.
+  // Gives frame in.number, in the order of the frames: fills in.data, sets in.tag, and in.count where the
+  // frame is not full.
   std::function<void(Frame<In>& in, Frame<Out>& out)> read;
   // Takes a result: its count and its tag are what the device function has set, or its input's. In the order
   // of the frames, on one thread at a time. May be empty.
@@ -128,8 +127,8 @@ struct Batch {
   std::vector<Frame<Out>> out;  // of the frames that are under way
 };
 
-/// Copies the frames `at`, each `items` long, from or to consecutive memory: as one where they are
-/// consecutive, too.
+/// Copies the frames `at`, each `items` long, from or to consecutive memory. Frames that are consecutive,
+/// too, take one copy.
 template <class T, class Copy>
 void copy_runs(const std::vector<Frame<T>>& at, std::uint32_t items, const Copy& copy) {
   for (std::size_t first = 0; first < at.size();) {
@@ -303,7 +302,7 @@ inline const std::vector<Scheme> kBaselines = {Scheme::kCopyKernelCopy, Scheme::
 /// functor f(stage, const Frame<const In>&, Frame<Out>&) that asks its stage for lane(), lanes() and sync()
 /// alone. Returns the seconds from the first read() to the last write(): memory and streams are made before.
 ///
-/// Errors. UsageError for Scheme::kGraph and kEsker, which are not here.
+/// Errors. UsageError for Scheme::kGraph and Scheme::kEsker.
 template <class In, class Out, class F>
 double run_baseline(const esker::Device& device, const Options& options, const FrameRun<In, Out>& run,
                     const F& f) {

@@ -7,8 +7,8 @@
 
 namespace aes {
 
-/// The inverse cipher (FIPS-197, 5.3). Shares nothing with the cipher: the S-box is the standard's table
-/// (figure 7).
+/// The inverse cipher (FIPS-197, 5.3). It shares nothing with the cipher: its S-box is the table that the
+/// standard prints as figure 7.
 class Decipher {
  public:
   explicit Decipher(const std::array<std::uint8_t, 16>& key) {

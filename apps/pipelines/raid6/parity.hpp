@@ -1,5 +1,5 @@
-// RAID-6: the parity P and the syndrome Q of a stripe, 16 bytes a lane (H. P. Anvin, The mathematics of
-// RAID-6).
+// RAID-6: the parity P and the syndrome Q of a stripe (H. P. Anvin, The mathematics of RAID-6). A lane
+// computes 16 bytes of each at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // pipe-raid6: P and Q of RAID-6 over stripes, a stripe a frame (XeFlow, section 6.3).
 //
-// Verified by losing two data blocks of each stripe, which two changes from stripe to stripe, and rebuilding
-// them from the others, P and Q.
+// Verified by losing two data blocks of each stripe and rebuilding them from the others, P and Q. Which two
+// are lost changes from stripe to stripe.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

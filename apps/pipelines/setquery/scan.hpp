@@ -1,5 +1,5 @@
-// How lanes run a query on a frame of the table: the index pages first, then of the columns what is still
-// open.
+// How lanes run a query on a frame of the table. They read the index pages first, then the columns of the
+// predicates that the index leaves open.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,24 @@ using esker::pipeline::Page;
 using esker::pipeline::PageIndex;
 using esker::pipeline::PageTraffic;
 
-/// What a query has come to, in memory of the device. All lanes add to it.
-struct Totals {
+/// What a query has come to, in memory of the device: sums that lanes add to, some lanes to each, since
+/// additions to one word follow each other.
+struct alignas(esker::kLineBytes) Totals {
+  static constexpr std::uint32_t kParts = 16;
   esker::DeviceAtomic<std::uint64_t> count, sum, index_bytes, data_bytes, rows;
 };
 /// The same, as numbers.
 struct Sums {
   std::uint64_t count = 0, sum = 0, index_bytes = 0, data_bytes = 0, rows = 0;
+
+  ESKER_HD void add(const Sums& other) {
+    count += other.count;
+    sum += other.sum;
+    index_bytes += other.index_bytes;
+    data_bytes += other.data_bytes;
+    rows += other.rows;
+  }
 };
-static_assert(sizeof(Totals) == sizeof(Sums));
 
 /// What does not change during a query, in memory of the device.
 struct Plan {
@@ -59,13 +68,13 @@ struct EmitRows {
 
 /// Scans frames. `Rows` gets what Q4 selects.
 ///
-/// Progress. 32 lanes, or all where there are fewer, take a page of each column, that is the same 1024 rows;
-/// they wait
-///           for nobody.
+/// Progress. 32 lanes, or all where there are fewer, take one page of each column: 1024 rows. They wait for
+/// no
+///           other lane.
 template <class Rows>
 struct Scan {
   const Plan* plan;
-  Totals* totals;
+  Totals* totals;  // kParts of them
   Rows rows;
 
   template <class Stage>
@@ -77,10 +86,11 @@ struct Scan {
     Sums mine;
     for (std::uint32_t page = part; page < plan->layout.pages_of(0); page += parts)
       scan_page(stage, frame, page, stage.lane() % width, width, mine);
-    add(totals->count, mine.count);
-    add(totals->sum, mine.sum);
-    add(totals->index_bytes, mine.index_bytes);
-    add(totals->data_bytes, mine.data_bytes);
+    Totals& to = totals[stage.lane() % Totals::kParts];
+    add(to.count, mine.count);
+    add(to.sum, mine.sum);
+    add(to.index_bytes, mine.index_bytes);
+    add(to.data_bytes, mine.data_bytes);
   }
 
  private:

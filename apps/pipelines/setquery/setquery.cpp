@@ -1,12 +1,14 @@
 // pipe-setquery: queries Q1 to Q4B of the SetQuery benchmark over a table in the host's memory (XeFlow,
-// section 6.4). Lanes read the index pages of each frame first, and of its data pages those that can match;
-// what they have not read has not crossed the bus.
+// section 6.4). Lanes read the index pages of each frame first, then the data pages that can match. What they
+// do not read does not cross the bus.
 //
-// Verified against a plain scan over the columns. scripts/setquery_duckdb.py compares the answers with
-// DuckDB's.
+// Verified against a plain scan over the columns; scripts/setquery_duckdb.py compares the answers with those
+// of DuckDB.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -63,9 +65,13 @@ struct Reduce {
 
   template <class Stage>
   ESKER_HD void operator()(Stage& stage) const {
-    stage.emit(
-        to, Sums{totals->count.load_relaxed(), totals->sum.load_relaxed(), totals->index_bytes.load_relaxed(),
-                 totals->data_bytes.load_relaxed(), totals->rows.load_relaxed()});
+    Sums sums;
+    for (std::uint32_t i = 0; i < setquery::Totals::kParts; ++i) {
+      const setquery::Totals& part = totals[i];
+      sums.add({part.count.load_relaxed(), part.sum.load_relaxed(), part.index_bytes.load_relaxed(),
+                part.data_bytes.load_relaxed(), part.rows.load_relaxed()});
+    }
+    stage.emit(to, sums);
   }
 };
 
@@ -77,7 +83,7 @@ class Runner {
         options_{options},
         table_{table},
         plan_{device.memory<setquery::Plan>(1, {"a query"})},
-        totals_{device.memory<setquery::Totals>(1, {"what a query comes to"})} {
+        totals_{device.memory<setquery::Totals>(setquery::Totals::kParts, {"what a query comes to"})} {
     if (options.scheme != pipe_apps::Scheme::kEsker)
       rows_ = device.memory<Row>(table.rows(), {"rows that are selected"});
   }
@@ -87,8 +93,9 @@ class Runner {
     const setquery::Plan plan{table_.layout(),
                               setquery::query_of(c.query, c.column, first_condition, table_.rows())};
     device_.copy(plan_.data(), &plan, sizeof plan);
-    const Sums zero;
-    device_.copy(totals_.data(), &zero, sizeof zero);
+    const esker::Stream stream = device_.stream();
+    device_.fill(totals_.data(), 0, totals_.size_bytes(), stream);
+    stream.synchronize();
     c.found = {};
     return options_.scheme == pipe_apps::Scheme::kEsker ? run_pipeline(c) : run_compared(c);
   }
@@ -96,8 +103,8 @@ class Runner {
   const nlohmann::json& report() const { return report_; }
 
  private:
-  /// The topic's frames are places of table frames: pages stay in the host's memory, and lanes read them
-  /// there.
+  /// The items of the topic are addresses of table frames: the pages stay in the host's memory, where lanes
+  /// read them.
   double run_pipeline(Case& c) {
     namespace pipeline = esker::pipeline;
     pipeline::Pipeline p(device_, options_.pipeline_options());
@@ -159,7 +166,14 @@ class Runner {
     const ScanPages scan{{plan_.data(), totals_.data(), {rows_.data(), rows_.size(), totals_.data()}}};
     double seconds = pipe_apps::run_baseline(device_, options_, run, scan);
     const harness::Stopwatch watch;
-    device_.copy(&c.sums, totals_.data(), sizeof c.sums);
+    std::vector<std::byte> totals(totals_.size_bytes());
+    device_.copy(totals.data(), totals_.data(), totals.size());
+    c.sums = {};
+    for (std::size_t i = 0; i < totals.size(); i += sizeof(setquery::Totals)) {
+      Sums part;
+      std::memcpy(&part, &totals[i], sizeof part);
+      c.sums.add(part);
+    }
     c.found.rows.resize(c.sums.rows);
     if (c.sums.rows != 0) device_.copy(c.found.rows.data(), rows_.data(), c.sums.rows * sizeof(Row));
     seconds += watch.seconds();
