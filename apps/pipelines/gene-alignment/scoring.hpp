@@ -10,7 +10,7 @@ namespace gene {
 
 using Base = std::uint8_t;  // 0 to 3
 
-inline constexpr std::int32_t kMatch = 5, kMismatch = -4, kGap = 8;  // EDNAFULL's, with linear gaps
+inline constexpr std::int32_t kMatch = 5, kMismatch = -4, kGap = 12;  // linear gaps
 
 ESKER_HD constexpr std::int32_t score_of(Base a, Base b) { return a == b ? kMatch : kMismatch; }
 ESKER_HD constexpr std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }

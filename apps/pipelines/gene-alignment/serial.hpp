@@ -41,8 +41,8 @@ inline bool is_right(const Alignment& alignment, std::span<const Base> query, st
   std::int64_t i = alignment.query_begin, j = alignment.target_begin, score = 0;
   for (const char step : alignment.steps) {
     const bool takes_query = step != 'T', takes_target = step != 'Q';
-    if (i >= static_cast<std::int64_t>(query.size()) || j >= static_cast<std::int64_t>(target.size()))
-      return false;
+    if (takes_query && i >= static_cast<std::int64_t>(query.size())) return false;
+    if (takes_target && j >= static_cast<std::int64_t>(target.size())) return false;
     if (takes_query && takes_target) {
       const bool is_equal = query[static_cast<std::size_t>(i)] == target[static_cast<std::size_t>(j)];
       if ((step == '=') != is_equal) return false;
