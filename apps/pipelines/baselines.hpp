@@ -179,7 +179,8 @@ class BaselineRun {
       start(batch, first);
       batch.stream.synchronize();
       if (scheme_ == Scheme::kChunks) {
-        writer = std::jthread([this, &batch] { write(batch); });  // after the one before
+        if (writer.joinable()) writer.join();  // one at a time, in order
+        writer = std::jthread([this, &batch] { write(batch); });
       } else {
         write(batch);
       }
