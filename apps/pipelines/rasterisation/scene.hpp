@@ -69,8 +69,8 @@ inline std::vector<Primitive> primitives_of(const Scene& scene, std::uint32_t pi
           const std::uint32_t colour = axis == 0   ? bright << 16 | dim << 8 | dim
                                        : axis == 1 ? dim << 16 | bright << 8 | dim
                                                    : dim << 16 | dim << 8 | bright;
-          if (area(a, c, b) > 0) primitives.push_back({a, c, b, colour});
-          if (area(a, d, c) > 0) primitives.push_back({a, d, c, colour});
+          if (area(a, b, c) > 0) primitives.push_back({a, b, c, colour});
+          if (area(a, c, d) > 0) primitives.push_back({a, c, d, colour});
         }
       }
     }
