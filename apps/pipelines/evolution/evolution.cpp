@@ -38,7 +38,7 @@ class Evolution {
         plan_{plan},
         draws_{draws},
         islands_{plan, draws},
-        n_frames_{frames_of(options, plan)},
+        n_frames_{frames_of(plan)},
         scratch_{device.memory<Cost>(std::uint64_t{n_frames_} * plan.block * evolution::Evaluate::kParts,
                                      {"sums of costs"})} {}
 
@@ -47,12 +47,13 @@ class Evolution {
   const nlohmann::json& report() const { return report_; }
 
  private:
-  /// Of a topic in the loop. A frame that is not done keeps others, one round later, from being published, so
-  /// there is room for much more than is under way, unless all that will ever be is less.
-  static std::uint32_t frames_of(const pipe_apps::Options& options, const evolution::Plan& plan) {
+  /// Of a topic in the loop, where nobody waits for room. A frame that is not done keeps those that are a
+  /// round later from being published; behind it are at most 2 kAhead + 1 generations.
+  static std::uint32_t frames_of(const evolution::Plan& plan) {
     const std::uint64_t under_way = std::uint64_t{plan.islands} * plan.blocks();
     const std::uint64_t ever = under_way * (plan.generations + 1);
-    return static_cast<std::uint32_t>(std::bit_ceil(std::min(ever, std::max(options.frames, 8 * under_way))));
+    return static_cast<std::uint32_t>(
+        std::bit_ceil(std::min(ever, (2 * evolution::Pace::kAhead + 2) * under_way)));
   }
   evolution::Evaluate evaluate() { return {scratch_.data(), n_frames_, plan_.block}; }
   evolution::Mutate mutate() const { return {plan_, draws_}; }
@@ -91,14 +92,19 @@ class Evolution {
       out.count = plan_.count(place.block);
       stage.publish(population, out);
     };
+    evolution::Pace pace(plan_.islands);
     const auto select = [&](auto& stage, const Frame<const Cost>& in) {
       const Place place = evolution::place_of(in.tag);
-      if (!islands_.add_costs(place, in.data) || place.generation == plan_.generations) return;
-      auto out = stage.open(selected);
-      if (out.data == nullptr) return;
-      islands_.rank(place.island, out.data);
-      out.count = plan_.parents();
-      stage.publish(selected, out);
+      if (!islands_.add_costs(place, in.data)) return;
+      for (const auto& [island, generation] : pace.add(place.island)) {
+        if (generation == plan_.generations) continue;
+        auto out = stage.open(selected);
+        if (out.data == nullptr) return;
+        islands_.rank(island, out.data);
+        out.count = plan_.parents();
+        out.tag = Place{island, generation, 0}.tag();
+        stage.publish(selected, out);
+      }
     };
     const auto cross = [&](auto& stage, const Frame<const std::uint32_t>& in) {
       Place place = evolution::place_of(in.tag);

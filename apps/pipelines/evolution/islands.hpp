@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <mutex>
 #include <numeric>
 #include <vector>
 
@@ -108,6 +108,39 @@ class Islands {
   Plan plan_;
   Draws draws_;
   std::vector<Island> islands_;
+};
+
+/// Keeps islands side by side: none begins a generation while another one is more than kAhead behind. So a
+/// frame that takes long has a bounded number of others behind it.
+class Pace {
+ public:
+  static constexpr std::uint32_t kAhead = 2;
+  struct Step {
+    std::uint32_t island, generation;
+  };
+
+  explicit Pace(std::uint32_t islands) : evaluated_(islands, 0), waits_(islands, false) {}
+
+  /// A generation of the island has been evaluated. The islands that may go on, and the generation that each
+  /// has come to. Any thread.
+  std::vector<Step> add(std::uint32_t island) {
+    const std::scoped_lock lock(mutex_);
+    ++evaluated_[island];
+    waits_[island] = true;
+    const std::uint32_t least = *std::min_element(evaluated_.begin(), evaluated_.end());
+    std::vector<Step> steps;
+    for (std::uint32_t i = 0; i < evaluated_.size(); ++i) {
+      if (!waits_[i] || evaluated_[i] > least + kAhead) continue;
+      waits_[i] = false;
+      steps.push_back({i, evaluated_[i] - 1});
+    }
+    return steps;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::uint32_t> evaluated_;  // generations
+  std::vector<bool> waits_;
 };
 
 }  // namespace evolution
