@@ -16,9 +16,9 @@
 
 #include "../harness/application.hpp"
 #include "../harness/failure.hpp"
+#include "../pictures/png.hpp"
 #include "../tasks/application.hpp"
 #include "mandelbrot_task.hpp"
-#include "png.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 namespace esker::simulated {
 
 inline constexpr int kDevices = 16;
-inline constexpr int kProcessors = 2;  // groups of a stream that run side by side
+inline constexpr int kProcessors = 2;
 
 /// The calling thread's.
 int current_device();

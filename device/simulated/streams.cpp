@@ -3,7 +3,7 @@
 #include <esker/device/simulated/lanes.hpp>
 #include <esker/device/simulated/parts.hpp>
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -11,14 +11,16 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace esker::simulated {
 
-/// A stream: threads that run its kernels' groups, kernel after kernel.
+/// A stream: threads that run its kernels' groups, kernel after kernel. As on a GPU, as many groups run side
+/// by side as a launch has and the processors hold.
 class Queue {
  public:
   explicit Queue(int device) : device_{device} {
-    for (std::thread& processor : processors_) processor = std::thread([this] { work(); });
+    for (int i = 0; i < kProcessors; ++i) start_thread();
     const std::lock_guard lock(all_mutex);
     all.insert(this);
   }
@@ -32,11 +34,13 @@ class Queue {
       stopping_ = true;
     }
     news_.notify_all();
-    for (std::thread& processor : processors_) processor.join();
+    for (std::thread& thread : threads_) thread.join();
   }
-  void add(std::uint32_t groups, std::function<void(std::uint32_t)> group) {
+  /// Of the groups so many are `held` at a time.
+  void add(std::uint32_t groups, std::uint32_t held, std::function<void(std::uint32_t)> group) {
     {
       const std::lock_guard lock(mutex_);
+      while (threads_.size() < std::min(groups, held)) start_thread();
       tasks_.push_back({groups, 0, 0, std::move(group)});
       ++added_;
     }
@@ -63,6 +67,9 @@ class Queue {
     std::uint32_t groups, next, ended;
     std::function<void(std::uint32_t)> group;
   };
+  void start_thread() {
+    threads_.emplace_back([this] { work(); });
+  }
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -92,7 +99,7 @@ class Queue {
   std::deque<Task> tasks_;
   std::uint64_t added_ = 0;
   bool stopping_ = false;
-  std::array<std::thread, kProcessors> processors_;
+  std::vector<std::thread> threads_;
 };
 std::mutex Queue::all_mutex;
 std::set<Queue*> Queue::all;
@@ -163,11 +170,11 @@ ApiError StreamSynchronize(Stream stream) {
   return Success;
 }
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
-  queue_of(stream).add(1, [=](std::uint32_t) { copy(to, from, bytes); });
+  queue_of(stream).add(1, 1, [=](std::uint32_t) { copy(to, from, bytes); });
   return Success;
 }
 ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream) {
-  queue_of(stream).add(1, [=](std::uint32_t) { fill(at, value, bytes); });
+  queue_of(stream).add(1, 1, [=](std::uint32_t) { fill(at, value, bytes); });
   return Success;
 }
 
@@ -182,7 +189,7 @@ ApiError EventDestroy(Event event) {
 }
 ApiError EventRecord(Event event, Stream stream) {
   event->expect();
-  queue_of(stream).add(1, [event](std::uint32_t) { event->reach(); });
+  queue_of(stream).add(1, 1, [event](std::uint32_t) { event->reach(); });
   return Success;
 }
 ApiError EventQuery(Event event) { return event->is_reached() ? Success : ErrorNotReady; }
@@ -196,7 +203,7 @@ ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
   return Success;
 }
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
-  queue_of(stream).add(1, [event, until = event->recorded()](std::uint32_t) { event->wait(until); });
+  queue_of(stream).add(1, 1, [event, until = event->recorded()](std::uint32_t) { event->wait(until); });
   return Success;
 }
 
@@ -207,7 +214,10 @@ ApiError DeviceSynchronize() {
 
 void launch(Stream stream, std::uint32_t groups, std::uint32_t group_lanes, std::uint32_t scratch_bytes,
             std::function<void()> lane) {
-  queue_of(stream).add(groups, [=, lane = std::move(lane)](std::uint32_t group) {
+  int held = 1;  // by a processor
+  (void)occupancy(&held, static_cast<int>(group_lanes), scratch_bytes);
+  const auto side_by_side = static_cast<std::uint32_t>(held * kProcessors);
+  queue_of(stream).add(groups, side_by_side, [=, lane = std::move(lane)](std::uint32_t group) {
     run_group(
         group, groups, group_lanes, scratch_bytes,
         [](const void* self) { (*static_cast<const std::function<void()>*>(self))(); }, &lane);
