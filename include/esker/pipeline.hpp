@@ -4,7 +4,7 @@
 //   pipeline::Pipeline   topic(), run(); or start(), drain(), stop(), wait(); report()
 //   pipeline::on_host, pipeline::on_device    stages: source(), map(), frames(), items()
 //   pipeline::Topic, Frame, Stage             what their functions take
-//   pipeline::ColumnLayout, ColumnFrame, PageIndex    rows in pages of columns, with an index that lanes read first
+//   pipeline::ColumnLayout, ColumnFrame, PageIndex    columns in pages, with an index that lanes read first
 //   pipeline::Options, TopicOptions, Report, PipelineError
 #pragma once
 
