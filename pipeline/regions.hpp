@@ -1,12 +1,12 @@
-// Lazy regions for stencils (HiWayLib, section 3.2): a grid crosses between stages region by region, each once,
-// whatever overlaps; a stage computes a region once all that its stencil reads has arrived.
+// Lazy regions for stencils (HiWayLib, section 3.2): a grid crosses between stages region by region, each
+// once, whatever overlaps; a stage computes a region once all that its stencil reads has arrived.
 //
 //   RegionGrid, Halo    the grid, its regions, and what a stencil reads
 //   RegionSource        where the grid is made: try_set(), which says who hands a region over
 //   RegionTable         where it arrives: receive(), which says what can be computed
 //
-// A stage that makes cells calls RegionSource::view().try_set() or try_set_row(), and sends the data() of a region
-// that is complete as a frame whose tag is the region's number. A stage that takes such frames calls
+// A stage that makes cells calls RegionSource::view().try_set() or try_set_row(), and sends the data() of a
+// region that is complete as a frame whose tag is the region's number. A stage that takes such frames calls
 // RegionTable::view().receive(stage, frame.tag, frame.data, compute).
 #pragma once
 
@@ -26,8 +26,7 @@ namespace detail {
 
 template <class T>
 RegionBuffers<T> buffers_in(const RegionMemory& memory, const RegionGrid& grid) {
-  return {reinterpret_cast<T*>(memory.cells()), grid.region_cells(), memory.ring(),
-          memory.buffer_words()};
+  return {reinterpret_cast<T*>(memory.cells()), grid.region_cells(), memory.ring(), memory.buffer_words()};
 }
 
 }  // namespace detail
@@ -66,7 +65,8 @@ class RegionTable {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// `buffers`: regions that are there at a time (RegionTableView's Progress says how many it takes); 0: all.
+  /// `buffers`: regions that are there at a time, buffers_in_order() at least, for regions that come in the
+  /// order of their numbers; 0: all, and in any order.
   RegionTable(const Device& device, RegionSide side, const RegionGrid& grid, const Halo& halo,
               std::uint32_t buffers = 0)
       : grid_{grid}, halo_{halo}, memory_{device, side, grid, 3, buffers, sizeof(T), "regions that arrive"} {
@@ -82,7 +82,8 @@ class RegionTable {
             detail::buffers_in<T>(memory_, grid_),
             memory_.words(0),
             memory_.words(1),
-            memory_.words(2)};
+            memory_.words(2),
+            memory_.is_short() ? memory_.one_more_word() : nullptr};
   }
   /// Nothing has arrived, and it is round 0. Nothing may use the views meanwhile.
   void reset() { memory_.reset(); }

@@ -11,11 +11,14 @@ namespace esker::pipeline::detail {
 
 /// Trivially copyable: in memory of the side that uses it.
 ///
-/// State    A region has no buffer -> one lane is taking one -> it has one -> none, and it is the next round's
+/// State    A region has no buffer -> one lane is taking one -> it has one -> none, and it is the next
+/// round's
 ///          turn. Its word is {round, 0 or kTaking or buffer + 1}.
-/// Contract Any lane, any thread. give_back() once for each buffer that a region got, when nobody reads or writes
+/// Contract Any lane, any thread. give_back() once for each buffer that a region got, when nobody reads or
+/// writes
 ///          it any more.
-/// Ordering [reuse] what happened before give_back() happens before what follows the try_take() of that buffer,
+/// Ordering [reuse] what happened before give_back() happens before what follows the try_take() of that
+/// buffer,
 ///                  and before what follows the try_take() of that region's next round
 ///          [taken] what the taker wrote before happens before what follows a find()
 template <class T, template <class> class Word = DeviceAtomic>
@@ -34,15 +37,15 @@ struct RegionBuffers {
     const std::uint64_t word = buffer_of[region].load_acquire();  // [taken]
     return word >> 32 == round ? at(word) : nullptr;
   }
-  /// A buffer for this round of a region. Null: it is another round's turn, the region has one, another lane is
-  /// taking one, or none is free. One caller gets it.
+  /// A buffer for this round of a region. Null: it is another round's turn, the region has one, another lane
+  /// is taking one, or none is free. One caller gets it.
   ESKER_HD T* try_take(std::uint32_t region, std::uint32_t round) const {
     const std::uint64_t none = std::uint64_t{round} << 32;
     std::uint64_t word = none;
     if (!buffer_of[region].compare_exchange_acquire(word, none | kTaking)) return nullptr;  // [reuse]
     LoneLane alone;
     std::uint32_t number = 0;
-    if (!free.try_pop(alone, number)) {  // [reuse]
+    if (!free.try_pop(alone, number)) {       // [reuse]
       buffer_of[region].store_release(none);  // [reuse] what this lane has seen
       return nullptr;
     }

@@ -29,10 +29,11 @@ RegionGrid RegionGrid::of(const Extent& cells, const Extent& region) {
   RegionGrid grid;
   grid.cells = cells;
   grid.region = {part(region.x, cells.x), part(region.y, cells.y), part(region.z, cells.z)};
-  grid.regions = {parts(cells.x, grid.region.x), parts(cells.y, grid.region.y), parts(cells.z, grid.region.z)};
+  grid.regions = {parts(cells.x, grid.region.x), parts(cells.y, grid.region.y),
+                  parts(cells.z, grid.region.z)};
   if (!is_below_most(grid.region) || !is_below_most(grid.regions))
-    misuse("RegionGrid::of(): a grid of " + text_of(cells) + " cells in " + text_of(grid.regions) + " regions of " +
-           text_of(grid.region) + ": both numbers are below 2^31");
+    misuse("RegionGrid::of(): a grid of " + text_of(cells) + " cells in " + text_of(grid.regions) +
+           " regions of " + text_of(grid.region) + ": both numbers are below 2^31");
   return grid;
 }
 

@@ -54,15 +54,15 @@ struct Box {
   ESKER_HD constexpr Cell last() const { return at(count() - 1); }
 };
 
-/// A grid and its regions. Regions are numbered x first, then y, then z, and so are the cells in each. The last
-/// region of a dimension may be cut by the border; its cells stand in memory as if it were not.
+/// A grid and its regions. Regions are numbered x first, then y, then z, and so are the cells in each. The
+/// last region of a dimension may be cut by the border; its cells stand in memory as if it were not.
 struct RegionGrid {
   Extent cells;
   Extent region;   // cells of a region, at most
   Extent regions;  // in the grid
 
-  /// Regions are no larger than the grid. All sizes are 1 at least; a region has fewer than 2^31 cells, and the
-  /// grid fewer than 2^31 regions: misuse otherwise.
+  /// Regions are no larger than the grid. All sizes are 1 at least; a region has fewer than 2^31 cells, and
+  /// the grid fewer than 2^31 regions: misuse otherwise.
   ESKER_API static RegionGrid of(const Extent& cells, const Extent& region);
 
   ESKER_HD std::uint32_t count() const { return static_cast<std::uint32_t>(regions.volume()); }
@@ -113,8 +113,8 @@ struct RegionGrid {
   };
   ESKER_HD static std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
   /// Of one dimension: the regions of the cells from first + low to last + high, as far as there are any.
-  ESKER_HD static Span span_around(std::uint32_t first, std::uint32_t size, std::int32_t low, std::int32_t high,
-                                   std::uint32_t of_grid, std::uint32_t of_region) {
+  ESKER_HD static Span span_around(std::uint32_t first, std::uint32_t size, std::int32_t low,
+                                   std::int32_t high, std::uint32_t of_grid, std::uint32_t of_region) {
     std::int64_t begin = std::int64_t{first} + low, last = std::int64_t{first} + size - 1 + high;
     if (begin < 0) begin = 0;
     if (last >= of_grid) last = std::int64_t{of_grid} - 1;
@@ -130,8 +130,8 @@ struct RegionGrid {
   }
 };
 
-/// Buffers that a RegionTable needs, at least, for regions that arrive by their numbers, one after the other: as
-/// many as are still to be read at a time. With n teams that take in regions at once it needs n - 1 more.
+/// Buffers that a RegionTable needs, at least, for regions that come in the order of their numbers: as many
+/// as are still to be read at a time.
 ESKER_API std::uint32_t buffers_in_order(const RegionGrid& grid, const Halo& halo);
 
 }  // namespace esker::pipeline

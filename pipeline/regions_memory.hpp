@@ -19,8 +19,8 @@ enum class RegionSide { kHost, kDevice };
 
 namespace detail {
 
-/// One allocation: a word of 8 bytes a region, then arrays of 4 bytes a region, the ring of free buffers, and the
-/// buffers. The host keeps an image of all but the last.
+/// One allocation: a word of 8 bytes a region and one more, then arrays of 4 bytes a region, the ring of free
+/// buffers, and the buffers. The host keeps an image of all but the last.
 class RegionMemory {
  public:
   using Ring = tasks::detail::IndexRing<Scope::kDevice>;
@@ -30,6 +30,7 @@ class RegionMemory {
                std::uint32_t buffers, std::uint64_t cell_bytes, const std::string& what)
       : device_{device}, regions_{grid.count()} {
     if (buffers == 0 || buffers > regions_) buffers = regions_;
+    is_short_ = buffers < regions_;
     while (ring_entries_ < buffers) ring_entries_ *= 2;
     ring_at_ = words_at(arrays);
     cells_at_ = ring_at_ + aligned(Ring::storage_bytes(ring_entries_));
@@ -55,7 +56,12 @@ class RegionMemory {
   }
   void reset() const { device_.copy(at_, image_.data(), image_.size() * 8); }
 
-  DeviceAtomic<std::uint64_t>* buffer_words() const { return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(at_); }
+  DeviceAtomic<std::uint64_t>* buffer_words() const {
+    return reinterpret_cast<DeviceAtomic<std::uint64_t>*>(at_);
+  }
+  /// Fewer buffers than regions.
+  bool is_short() const { return is_short_; }
+  DeviceAtomic<std::uint64_t>* one_more_word() const { return buffer_words() + regions_; }
   DeviceAtomic<std::uint32_t>* words(std::uint32_t array) const {
     return reinterpret_cast<DeviceAtomic<std::uint32_t>*>(at_ + words_at(array));
   }
@@ -67,11 +73,12 @@ class RegionMemory {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
   std::uint64_t words_at(std::uint32_t array) const {
-    return aligned(std::uint64_t{regions_} * 8) + array * aligned(std::uint64_t{regions_} * 4);
+    return aligned((std::uint64_t{regions_} + 1) * 8) + array * aligned(std::uint64_t{regions_} * 4);
   }
 
   Device device_;
   std::uint32_t regions_;
+  bool is_short_ = false;
   std::uint32_t ring_entries_ = 1;
   std::uint64_t ring_at_ = 0, cells_at_ = 0;
   std::vector<std::uint64_t> image_;

@@ -12,16 +12,18 @@ namespace esker::pipeline {
 /// Not-ready counters and the buffers of regions that are being made (HiWayLib, section 3.2). Trivially
 /// copyable; on the host, or in kernels if its RegionSource is the device's.
 ///
-/// State    A region is unset -> being set -> complete -> unset, in the next round. Rounds are numbered from 0.
-/// Contract Any lane, any thread. Each cell is set once a round. Of those that set a region's cells exactly one
+/// State    A region is unset -> being set -> complete -> unset, in the next round. Rounds are numbered from
+/// 0. Contract Any lane, any thread. Each cell is set once a round. Of those that set a region's cells
+/// exactly one
 ///          learns that the region is complete: it hands data() over and calls release(), after which the
 ///          region's next round may be set.
 /// Protocol `not_ready` counts the cells that have not been set. Whoever brings it to 0 completes the region.
 /// Ordering [cells] what was written to cells that are marked happens before what follows in the caller that
 ///          completes the region.
-/// Progress Nothing waits: where no buffer is free, or it is an earlier round's turn, a call sets nothing, or a
-///          part, and says so. Some region must be completed and released then, so a grid that is made row by row
-///          needs buffers for a row of regions at least, and one that is made plane by plane for a plane.
+/// Progress Nothing waits: where no buffer is free, or it is an earlier round's turn, a call sets nothing, or
+/// a
+///          part, and says so. Some region must be completed and released then, so a grid that is made row by
+///          row needs buffers for a row of regions at least, and one that is made plane by plane for a plane.
 /// `Word` is for tests: an atomic with weaker orders.
 template <class T, template <class> class Word = DeviceAtomic>
 class RegionSourceView {
@@ -39,8 +41,8 @@ class RegionSourceView {
     to[grid.offset_of(cell)] = value;
     return mark_ready(region, 1) ? Set::kCompletes : Set::kDone;
   }
-  /// `count` cells from `first` on, along x; returns how many it has set. `completes(region)` is called for each
-  /// region that this completes; it may release() it.
+  /// `count` cells from `first` on, along x; returns how many it has set. `completes(region)` is called for
+  /// each region that this completes; it may release() it.
   template <class Completes>
   ESKER_HD std::uint32_t try_set_row(const Cell& first, const T* values, std::uint32_t count,
                                      Completes&& completes, std::uint32_t round = 0) const {
@@ -60,8 +62,8 @@ class RegionSourceView {
     return done;
   }
 
-  /// The buffer of a region, where its cells are at RegionGrid::offset_of(), for those who write them there and
-  /// then call mark_ready(). Null: not now.
+  /// The buffer of a region, where its cells are at RegionGrid::offset_of(), for those who write them there
+  /// and then call mark_ready(). Null: not now.
   ESKER_HD T* try_open(std::uint32_t region, std::uint32_t round = 0) const {
     T* const found = buffers.find(region, round);
     return found != nullptr ? found : buffers.try_take(region, round);

@@ -30,22 +30,27 @@ struct LoneTeam {
   ESKER_HD bool stop_requested() const { return false; }
 };
 
-/// Regions that have arrived, those that are still to be read, and what each target lacks (HiWayLib, section 3.2,
-/// without its queue of references that are put back until they are ready). A target is a region for whose cells
-/// a stencil is computed. Trivially copyable, in memory of the side that computes.
+/// Regions that have arrived, those that are still to be read, and what each target lacks (HiWayLib,
+/// section 3.2, without its queue of references that are put back until they are ready). A target is a region
+/// for whose cells a stencil is computed. Trivially copyable, in memory of the side that computes.
 ///
-/// State    A region is away -> arriving -> there -> away, once all targets that read it are finished. A target
-///          waits for its needs -> is computed -> waits for those of the next round. Rounds are numbered from 0.
+/// State    A region is away -> arriving -> there -> away, once all targets that read it are finished. A
+/// target
+///          waits for its needs -> is computed -> waits for those of the next round. Rounds are numbered from
+///          0.
 /// Contract Teams of lanes, any number at once. Each region arrives once a round, whatever overlaps, and each
 ///          target is computed once a round, by the team whose region was the last that it lacked.
-/// Protocol `missing` of a target counts the regions that it needs and that have not arrived; whoever brings it
-///          to 0 writes itself into `chosen_by`, where its team finds it. `readers` of a region counts the targets
-///          that have not been computed; whoever brings it to 0 gives the buffer back.
+/// Protocol `missing` of a target counts the regions that it needs and that have not arrived; whoever brings
+/// it
+///          to 0 writes itself into `chosen_by`, where its team finds it. `readers` of a region counts the
+///          targets that have not been computed; whoever brings it to 0 gives the buffer back.
 /// Ordering [region] what was written before arrive() happens before a target that needs it is computed
 ///          [reads]  what a target read happens before the buffers of its regions are used again
-/// Progress receive() waits for a buffer, which teams that compute give back: they wait for nothing. It cannot
-///          wait for ever if regions are taken in by their numbers, by n teams at once, and there are
-///          buffers_in_order() + n - 1 buffers; in any order, if there is a buffer for each region.
+/// Progress receive() waits for a buffer, which teams that compute give back: they wait for nothing. With
+/// fewer
+///          buffers than regions they are given in the order of the regions' numbers, round after round, so
+///          teams must take regions in that order, and then buffers_in_order() are enough for any number of
+///          teams. With one for each region they may come in any order, a round after the other.
 /// `Word` is for tests: an atomic with weaker orders.
 template <class T, template <class> class Word = DeviceAtomic>
 class RegionTableView {
@@ -58,6 +63,7 @@ class RegionTableView {
   Word<std::uint32_t>* missing;    // one a target
   Word<std::uint32_t>* readers;    // one a region
   Word<std::uint32_t>* chosen_by;  // one a target
+  Word<std::uint64_t>* turn;       // regions that have got a buffer, of all rounds; null: in any order
 
   /// A region arrives: its cells are copied from `cells`, where they are at RegionGrid::offset_of(), and
   /// compute(target, reader) is called, by all lanes of the team, for each target that lacks nothing now.
@@ -95,12 +101,18 @@ class RegionTableView {
 
   // The steps of receive(), for those who take in and compute regions in different places.
 
-  /// A buffer for a region that arrives. One lane. Null: none is free, or its last round is not finished.
-  ESKER_HD T* try_open(std::uint32_t region, std::uint32_t round = 0) const {
-    return buffers.try_take(region, round);
+  /// A buffer for a region that arrives. One lane. False: none is free, it is another region's turn, or the
+  /// last round is not finished.
+  ESKER_HD bool try_open(std::uint32_t region, std::uint32_t round = 0) const {
+    const std::uint64_t position = std::uint64_t{round} * grid.count() + region;
+    if (turn != nullptr && turn->load_relaxed() != position) return false;
+    const bool is_read = grid.readers_of(region, halo).count() != 0;
+    if (is_read && buffers.try_take(region, round) == nullptr) return false;
+    if (turn != nullptr) turn->store_relaxed(position + 1);
+    return true;
   }
-  /// The region is in its buffer. Lanes of a team call with 0 <= lane < lanes, after a sync() that follows their
-  /// writes; `ready(target)` is called by one of them for each target that lacks nothing now.
+  /// The region is in its buffer. Lanes of a team call with 0 <= lane < lanes, after a sync() that follows
+  /// their writes; `ready(target)` is called by one of them for each target that lacks nothing now.
   template <class Ready>
   ESKER_HD void arrive(std::uint32_t region, std::uint32_t lane, std::uint32_t lanes, Ready&& ready) const {
     const Box targets = grid.readers_of(region, halo);
@@ -109,8 +121,8 @@ class RegionTableView {
       if (missing[target].fetch_add_acq_rel(~0u) == 1) ready(target);  // [region]
     }
   }
-  /// The target is computed, by lanes of which all have read what they read before a sync(). Lane 0 of them has
-  /// called before_finish() before that sync().
+  /// The target is computed, by lanes of which all have read what they read before a sync(). Lane 0 of them
+  /// has called before_finish() before that sync().
   ESKER_HD void finish(std::uint32_t target, std::uint32_t lane, std::uint32_t lanes) const {
     const Box needs = grid.needs_of(target, halo);
     for (std::uint32_t i = lane; i < needs.count(); i += lanes) {
@@ -131,11 +143,11 @@ template <class T, template <class> class Word>
 template <RegionTeam Team, class Compute>
 ESKER_HD bool RegionTableView<T, Word>::receive(Team& team, std::uint32_t region, const T* cells,
                                                 Compute&& compute, std::uint32_t round) const {
-  const Box targets = grid.readers_of(region, halo);
-  if (targets.count() == 0) return true;  // nobody reads it
   if (team.lane() == 0) {
-    while (try_open(region, round) == nullptr && !team.stop_requested()) Lane::yield();
+    while (!try_open(region, round) && !team.stop_requested()) Lane::yield();
   }
+  const Box targets = grid.readers_of(region, halo);
+  if (targets.count() == 0) return true;
   team.sync();
   // All lanes see the same: if lane 0 has got none, nobody gets one for this round.
   T* const to = buffers.find(region, round);
