@@ -1,0 +1,13 @@
+// Pipelines between host threads and a GPU: topics, persistent stages, an exact end. Needs no Runtime and no
+// MPI.
+//
+//   pipeline::Pipeline   topic(), run(); or start(), drain(), stop(), wait(); report()
+//   pipeline::on_host, pipeline::on_device    stages: source(), map(), frames(), items()
+//   pipeline::Topic, Frame, Stage             what their functions take
+//   pipeline::RegionGrid, Halo, RegionSource, RegionTable    grids that cross region by region, for stencils
+//   pipeline::Options, TopicOptions, Report, PipelineError
+#pragma once
+
+#include <esker/pipeline/error.hpp>
+#include <esker/pipeline/pipeline.hpp>
+#include <esker/pipeline/regions.hpp>

@@ -1,0 +1,233 @@
+// A run of a pipeline from the host's side.
+#include <esker/pipeline/engine.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <esker/error.hpp>
+#include <esker/pipeline/monitor.hpp>
+#include <esker/pipeline/mover.hpp>
+#include <esker/pipeline/run_memory.hpp>
+
+namespace esker::pipeline::detail {
+
+namespace {
+
+std::uint32_t next_pipeline() {
+  static std::atomic<std::uint32_t> made{0};
+  return made.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+/// Threads or groups of each stage: what the user says, else one thread, or a fair part of the GPU.
+std::vector<std::uint32_t> divide(const Topology& topology, std::uint64_t gpu_teams) {
+  std::vector<std::uint32_t> teams;
+  std::uint64_t asked = 0, others = 0;
+  for (const StageFacts& stage : topology.stages) {
+    if (stage.side == Side::kHost) continue;
+    asked += stage.workers;
+    others += stage.workers == 0 ? 1 : 0;
+  }
+  if (asked + others > gpu_teams)
+    throw Error(Error::Kind::kConfiguration,
+                fmt::format("pipeline: its device stages want {} teams, and the device holds {}",
+                            asked + others, gpu_teams));
+  for (const StageFacts& stage : topology.stages) {
+    std::uint64_t n = stage.workers;
+    if (n == 0) n = stage.side == Side::kHost ? 1 : (gpu_teams - asked) / others;
+    if (stage.side == Side::kDevice) {
+      // More teams than frames that can wait for them would only poll.
+      std::uint64_t most = 0;
+      for (const std::uint32_t t : stage.inputs)
+        most += std::uint64_t{topology.topics[t].options.frames} * stage.parts;
+      n = std::clamp<std::uint64_t>(n, 1, std::max<std::uint64_t>(most, 1));
+    }
+    teams.push_back(static_cast<std::uint32_t>(n));
+  }
+  return teams;
+}
+
+}  // namespace
+
+class Engine::Run {
+ public:
+  Run(const Device& device, const Options& options, Topology topology, std::uint64_t gpu_teams)
+      : device_{device},
+        options_{options},
+        topology_{std::move(topology)},
+        teams_{divide(topology_, gpu_teams)},
+        memory_{device, topology_, teams_},
+        stream_{device.stream()},
+        yields_{device.backend() == Backend::kCpu ? Backoff::kYields : Backoff::kYieldsBesideADevice},
+        monitor_{device, options_, topology_, memory_, bell_} {
+    for (const Crossed& crossed : memory_.crossed()) {
+      movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,
+                                                topology_.topics[crossed.topic].item_bytes, bell_, yields_));
+    }
+  }
+  ~Run() {
+    stop();
+    try {
+      join();
+    } catch (...) {  // of the device: nothing can be done about it here
+    }
+  }
+
+  const Topology& topology() const { return topology_; }
+  std::uint32_t teams(std::uint32_t stage) const { return teams_[stage]; }
+  const RunMemory& memory() const { return memory_; }
+  const Stream& stream() const { return stream_; }
+
+  void serve(std::uint32_t stage, std::function<void(ThreadTeam&)> function) {
+    served_.push_back({stage, std::move(function)});
+  }
+  void go() {
+    began_ = std::chrono::steady_clock::now();
+    left_.store(served_.size() + movers_.size(), std::memory_order_relaxed);
+    for (Served& served : served_) {
+      threads_.emplace_back([this, &served] {
+        ThreadTeam team(bell_, yields_);
+        guard(served.stage, [&] { served.function(team); });
+      });
+    }
+    for (auto& mover : movers_) {
+      threads_.emplace_back([this, &mover] { guard(kNone, [&] { mover->run(); }); });
+    }
+    monitor_.start();
+  }
+  bool has_ended() const { return left_.load(std::memory_order_acquire) == 0 && stream_.is_idle(); }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    const auto end = [&] { time_ = std::chrono::steady_clock::now() - began_; };
+    try {
+      stream_.synchronize();
+    } catch (...) {
+      end();
+      monitor_.stop();
+      throw;
+    }
+    if (time_.count() == 0) end();
+    monitor_.stop();
+  }
+  void stop() { memory_.host().end(Outcome::kStopped, 0, 0, 0, 0), bell_.ring(); }
+  void request_drain() {
+    memory_.host().drain->word.store_relaxed(1);
+    bell_.ring();
+  }
+  std::exception_ptr thrown() {
+    const std::lock_guard lock(mutex_);
+    return thrown_;
+  }
+  std::chrono::nanoseconds time() const { return time_; }
+  const Monitor& monitor() const { return monitor_; }
+
+ private:
+  struct Served {
+    std::uint32_t stage;
+    std::function<void(ThreadTeam&)> function;
+  };
+  /// What a stage throws ends the run.
+  template <class Function>
+  void guard(std::uint32_t stage, const Function& function) {
+    try {
+      function();
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (thrown_ == nullptr) thrown_ = std::current_exception();
+      }
+      memory_.host().end(Outcome::kFailed, stage, 0, 0, 0);
+      bell_.ring();
+    }
+    left_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+  const Device device_;
+  const Options& options_;
+  const Topology topology_;
+  const std::vector<std::uint32_t> teams_;
+  RunMemory memory_;
+  const Stream stream_;
+  const std::uint32_t yields_;
+  Doorbell bell_;
+  Monitor monitor_;
+  std::vector<Served> served_;
+  std::vector<std::unique_ptr<Mover>> movers_;
+  std::vector<std::thread> threads_;
+  std::atomic<std::size_t> left_{0};
+  std::mutex mutex_;
+  std::exception_ptr thrown_;  // guarded by mutex_
+  std::chrono::steady_clock::time_point began_;
+  std::chrono::nanoseconds time_{};
+};
+
+Engine::Engine(const Device& device, Options options)
+    : device_{device}, options_{std::move(options)}, number_{next_pipeline()} {}
+Engine::~Engine() = default;
+
+std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_bytes) {
+  if (topics_.size() == kMostTopics)
+    throw Error(Error::Kind::kConfiguration, fmt::format("pipeline: {} topics is the most", kMostTopics));
+  TopicFacts facts{options, item_bytes};
+  if (facts.options.name.empty()) facts.options.name = "topic " + std::to_string(topics_.size());
+  if (options.frames == 0 || options.frames > (1u << 24))
+    throw Error(Error::Kind::kConfiguration, fmt::format("pipeline: '{}' holds {} frames: it is 1 to 2^24",
+                                                         facts.options.name, options.frames));
+  if (options.frame_bytes < item_bytes || options.frame_bytes > (std::uint64_t{1} << 34))
+    throw Error(Error::Kind::kConfiguration,
+                fmt::format("pipeline: a frame of '{}' has {} bytes: it is {}, one item, to 2^34",
+                            facts.options.name, options.frame_bytes, item_bytes));
+  topics_.push_back(std::move(facts));
+  return static_cast<std::uint32_t>(topics_.size() - 1);
+}
+
+void Engine::prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams) {
+  if (run_ != nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it runs already");
+  Topology topology = Topology::check(number_, topics_, stages, device_.backend() != Backend::kCpu);
+  run_ = std::make_unique<Run>(device_, options_, std::move(topology), gpu_teams);
+}
+bool Engine::runs_on_gpu(std::uint32_t stage) const {
+  return run_->topology().stages[stage].side == Side::kDevice;
+}
+std::uint32_t Engine::teams(std::uint32_t stage) const { return run_->teams(stage); }
+void Engine::serve(std::uint32_t stage, std::function<void(ThreadTeam&)> serve) {
+  for (std::uint32_t i = 0; i < run_->teams(stage); ++i) run_->serve(stage, serve);
+}
+const RunView& Engine::host() const { return run_->memory().host(); }
+const RunView* Engine::device_view() const { return run_->memory().device(); }
+const Stream& Engine::stream() const { return run_->stream(); }
+void Engine::go() { run_->go(); }
+
+void Engine::wait() {
+  if (run_ == nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it has not been started");
+  std::unique_ptr<Run> run = std::move(run_);
+  run->join();
+  report_ = run->monitor().report(run->time());
+  if (const std::exception_ptr thrown = run->thrown(); thrown != nullptr) std::rethrow_exception(thrown);
+  run->monitor().throw_outcome(report_);
+}
+bool Engine::wait_for(std::chrono::milliseconds time) {
+  if (run_ == nullptr) return true;
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (!run_->has_ended()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds{100});
+  }
+  return true;
+}
+void Engine::stop() {
+  if (run_ != nullptr) run_->stop();
+}
+void Engine::request_drain() {
+  if (run_ != nullptr) run_->request_drain();
+}
+const Report& Engine::report() const { return report_; }
+
+}  // namespace esker::pipeline::detail

@@ -1,0 +1,62 @@
+// Runs a pipeline: its threads, its kernel's stream, its movers, and a monitor that looks after them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <esker/device/device.hpp>
+#include <esker/pipeline/options.hpp>
+#include <esker/pipeline/report.hpp>
+#include <esker/pipeline/run_view.hpp>
+#include <esker/pipeline/thread_team.hpp>
+#include <esker/pipeline/topology.hpp>
+
+namespace esker::pipeline::detail {
+
+/// State    Topics are added -> prepare() -> serve() for each stage of the host, the kernel -> go() ->
+/// wait(). Contract One thread, but for stop() and request_drain(), which any thread may call.
+class ESKER_API Engine {
+ public:
+  Engine(const Device& device, Options options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  std::uint32_t number() const { return number_; }
+  std::uint32_t add_topic(const TopicOptions& options, std::uint32_t item_bytes);
+
+  /// Checks the stages, and makes the run's memory. `gpu_teams`: groups of the kernel that the GPU holds.
+  void prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams);
+  bool runs_on_gpu(std::uint32_t stage) const;
+  std::uint32_t teams(std::uint32_t stage) const;
+  /// A thread that calls serve(team) for a stage of the host.
+  void serve(std::uint32_t stage, std::function<void(ThreadTeam&)> serve);
+  const RunView& host() const;
+  const RunView* device_view() const;
+  const Stream& stream() const;
+  /// All threads begin.
+  void go();
+
+  /// Until the run has ended. Throws what ended it.
+  void wait();
+  /// True: it has ended within that time.
+  bool wait_for(std::chrono::milliseconds time);
+  void stop();
+  void request_drain();
+  const Report& report() const;
+
+ private:
+  class Run;
+
+  const Device device_;
+  const Options options_;
+  const std::uint32_t number_;
+  std::vector<TopicFacts> topics_;
+  std::unique_ptr<Run> run_;
+  Report report_;
+};
+
+}  // namespace esker::pipeline::detail

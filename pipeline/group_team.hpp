@@ -1,0 +1,73 @@
+// A group of a GPU that serves a stage.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/group.hpp>
+#include <esker/device/platform.hpp>
+
+#if !defined(ESKER_ON_CPU)
+
+namespace esker::pipeline::detail {
+
+ESKER_PASS_BEGIN
+
+class GroupTeam {
+ public:
+  static constexpr bool kIsThread = false;
+
+  ESKER_HD explicit GroupTeam(GroupLane& lane) : lane_{lane} {}
+
+  ESKER_HD std::uint32_t lane() const { return lane_.lane(); }
+  ESKER_HD std::uint32_t lanes() const { return lane_.group_lanes(); }
+  ESKER_HD void sync() const { lane_.group().sync(); }
+  /// One lane calls, between two sync().
+  template <class Function>
+  ESKER_HD void leader(Function&& function) const {
+    sync();
+    if (lane() == 0) function();
+    sync();
+  }
+  /// All get what it returns. What the leader has seen happens before what they read next.
+  template <class Function>
+  ESKER_HD std::uint64_t of_leader(Function&& function) const {
+    sync();
+    std::uint64_t value = 0;
+    if (lane() == 0) value = function();
+    return lane_.group().broadcast(value, 0);
+  }
+  /// Any lane of the team has raised its flag. A sync().
+  ESKER_HD bool any(bool flag) const { return lane_.group().position_among(flag).total != 0; }
+  ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
+
+  ESKER_HD void ring() const {}
+  ESKER_HD void has_worked() { naps_ = 1; }
+  template <class Ready, class Over>
+  ESKER_HD bool wait(const Ready& ready, const Over& over) const {
+    while (!ready()) {
+      if (over()) return false;
+      Lane::yield();
+    }
+    return true;
+  }
+  /// One lane calls.
+  template <class Ready>
+  ESKER_HD void idle(const Ready&) {
+    for (std::uint32_t i = 0; i < naps_; ++i) Lane::yield();
+    if (naps_ < kMostNaps) naps_ *= 2;
+  }
+  ESKER_HD static std::uint64_t now_ns() { return Lane::clock_ns(); }
+  ESKER_HD static std::uint64_t birth_ns() { return 0; }  // the host has another clock
+
+ private:
+  static constexpr std::uint32_t kMostNaps = 16;
+
+  GroupLane& lane_;
+  std::uint32_t naps_ = 1;
+};
+
+ESKER_PASS_END
+
+}  // namespace esker::pipeline::detail
+
+#endif

@@ -1,0 +1,59 @@
+// All of a pipeline's stages on a GPU, in one kernel that ends with the pipeline (XeFlow, section 5.1).
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include <esker/device/group.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/group_team.hpp>
+#include <esker/pipeline/run_view.hpp>
+#include <esker/pipeline/server.hpp>
+#include <esker/tasks/graph_node.hpp>
+
+namespace esker::pipeline::detail {
+
+ESKER_PASS_BEGIN
+
+/// Groups [0, ends[0]) serve the first stage of the list, the next ones the second, and so on.
+template <class Nodes>
+struct StageKernel {
+  const RunView* run;
+  std::uint32_t stages[kMostStages];
+  std::uint32_t ends[kMostStages];
+  Nodes nodes;
+
+  ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
+#if !defined(ESKER_ON_CPU)
+    GroupTeam team(lane);
+    const auto group = static_cast<std::uint32_t>(lane.group_id());
+    std::uint32_t i = 0;
+    while (group >= ends[i]) ++i;
+    Server<GroupTeam> server(team, *run);
+    nodes.visit(stages[i], [&](const auto& node) { server.serve(node); });
+#endif
+  }
+};
+
+ESKER_PASS_END
+
+/// The nodes of those stages that name the device.
+template <class... Nodes>
+auto device_nodes(std::uint32_t, const std::tuple<Nodes...>& found) {
+  return std::apply(
+      [](const auto&... nodes) {
+        return tasks::detail::NodeList<std::decay_t<decltype(nodes)>...>(nodes...);
+      },
+      found);
+}
+template <class... Nodes, class First, class... Rest>
+auto device_nodes(std::uint32_t number, const std::tuple<Nodes...>& found, const First& first,
+                  const Rest&... rest) {
+  if constexpr (First::kSide == Side::kDevice) {
+    return device_nodes(number + 1, std::tuple_cat(found, std::make_tuple(first.node(number))), rest...);
+  } else {
+    return device_nodes(number + 1, found, rest...);
+  }
+}
+
+}  // namespace esker::pipeline::detail

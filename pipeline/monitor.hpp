@@ -1,0 +1,73 @@
+// Looks after a run: passes on its end from one side to the other, flushes what is old, gives failed frames
+// to the user, and says what waits for what when nothing moves.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <esker/device/device.hpp>
+#include <esker/pipeline/options.hpp>
+#include <esker/pipeline/report.hpp>
+#include <esker/pipeline/run_memory.hpp>
+#include <esker/pipeline/topology.hpp>
+#include <esker/queue/waiting.hpp>
+
+namespace esker::pipeline::detail {
+
+class Monitor {
+ public:
+  Monitor(const Device& device, const Options& options, const Topology& topology, const RunMemory& memory,
+          Doorbell& bell);
+  ~Monitor() { stop(); }
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  void start();
+  /// The run has ended: takes what is left, and ends its thread.
+  void stop();
+
+  /// Once the run has ended.
+  Report report(std::chrono::nanoseconds time) const;
+  /// Returns if the run was whole.
+  void throw_outcome(const Report& report) const;
+
+ private:
+  void watch();
+  void pass_on_ends();
+  void flush_old();
+  void report_failures();
+  void look_for_hang();
+  std::string who_waits() const;
+  std::uint64_t frames_of(std::uint32_t topic) const;
+
+  const Device device_;
+  const Options& options_;
+  const Topology& topology_;
+  const RunMemory& memory_;
+  Doorbell& bell_;
+  std::chrono::microseconds nap_{200};
+  std::optional<Stream> stream_;  // of copies to a GPU whose kernel runs
+  PinnedArray<PolledWord> one_;
+  bool is_told_ = false;
+  struct Partial {
+    std::uint64_t position = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::vector<Partial> partials_;  // of topics
+  std::uint64_t failures_[2] = {0, 0};
+  std::uint64_t moved_ = 0;
+  std::chrono::steady_clock::time_point moved_at_;
+
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable ends_;
+  bool is_ending_ = false;  // guarded by mutex_
+};
+
+}  // namespace esker::pipeline::detail

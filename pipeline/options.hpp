@@ -1,0 +1,63 @@
+// What a user says about a pipeline and its topics.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <esker/tasks/options.hpp>
+
+namespace esker::pipeline {
+
+using tasks::StopToken;
+
+/// How the frames of a topic cross between host and GPU.
+enum class Crossing : std::uint32_t {
+  kAuto,     // kDirect for frames below 1 MiB, else kBatched (docs/results/pipelines.md)
+  kDirect,   // frames are in pinned host memory, and lanes read and write them there
+  kBatched,  // a copy engine moves frames between two rings, several at a time (HiWayLib, section 3.1)
+  kManaged,  // frames are in managed memory, whose pages move to the side that touches them (XeFlow): to
+             // compare
+};
+/// "auto", "direct", "batched", "managed".
+ESKER_API const char* to_string(Crossing crossing) noexcept;
+
+/// What becomes of a frame for which a topic has no room.
+enum class WhenFull : std::uint32_t {
+  kWait,        // its producer waits
+  kDropOldest,  // the oldest frame that no stage has taken makes room; both sides are the host, one
+                // subscriber
+};
+
+struct TopicOptions {
+  std::string name{};  // in reports and errors; "": its number
+  std::uint64_t frame_bytes = 64 << 10;
+  std::uint32_t frames = 64;  // that it holds: rounded up to a power of two
+  // Items that are emitted one at a time wait so long at most for others to fill their frame.
+  std::chrono::microseconds flush_after{200};
+  Crossing crossing = Crossing::kAuto;
+  WhenFull when_full = WhenFull::kWait;
+};
+
+/// A frame that a stage has marked as failed.
+struct FrameError {
+  std::string stage;
+  std::uint64_t frame, tag;  // the frame's number in its topic, and the user's tag
+  std::int32_t code;
+  std::uint64_t values[2];
+};
+
+struct Options {
+  StopToken stop;
+  std::uint32_t group_lanes = 256;  // of a team of the GPU
+  // Called on a thread of the pipeline's for each frame that failed; beyond 1024 that wait they are only
+  // counted.
+  std::function<void(const FrameError&)> on_frame_error;
+  // When nothing has moved for so long, on_hang gets a report of which stage waits for which topic, and the
+  // run goes on. 0: never. Empty: to standard error.
+  std::chrono::milliseconds hang_after{0};
+  std::function<void(const std::string& report)> on_hang;
+};
+
+}  // namespace esker::pipeline

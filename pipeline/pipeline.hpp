@@ -1,0 +1,134 @@
+// Pipelines between host threads and a GPU: stages that live as long as the pipeline, and topics between
+// them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <esker/device/device.hpp>
+#include <esker/pipeline/engine.hpp>
+#include <esker/pipeline/kernel.hpp>
+#include <esker/pipeline/node.hpp>
+#include <esker/pipeline/options.hpp>
+#include <esker/pipeline/report.hpp>
+#include <esker/pipeline/server.hpp>
+
+namespace esker::pipeline {
+
+ESKER_PASS_BEGIN
+
+/// Stages that give each other frames, on the host and on one device, from a start to an exact end.
+///
+///     pipeline::Pipeline p(device);
+///     const auto in = p.topic<Block>({.name = "in", .frame_bytes = 64 << 10});
+///     const auto out = p.topic<Block>({.name = "out", .frame_bytes = 64 << 10});
+///     p.run(pipeline::on_host::source("read", read).into(in), pipeline::on_device::map("encode", in, out,
+///     encode),
+///           pipeline::on_host::frames("write", write).from(out));
+///
+/// State    Topics are made -> runs, one at a time, any number, with the same stages or others.
+/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on one side;
+///          each of its subscribers gets every frame. While a run goes on nothing is allocated and nothing is
+///          launched; on the GPU nothing is left after it.
+/// Progress Each stage has a team of its own at least, so a producer that waits for room waits for a stage
+/// that
+///          runs. Only in a loop could stages wait for each other: there nobody waits, and a frame without
+///          room ends the run.
+/// End      A stage ends when all of its inputs have; a loop when what feeds it has ended and nothing is in
+/// it
+///          (docs/design/exact-end.md). Never a time-out.
+/// Errors   Error{kConfiguration}: the stages are wrong, and how. Error{kOutOfMemory}. wait() and run() throw
+/// a
+///          PipelineError: a stage failed, or the run was stopped, with how many frames were not done; or
+///          what a stage of the host has thrown.
+class Pipeline {
+ public:
+  explicit Pipeline(const Device& device, const Options& options = {})
+      : device_{device}, options_{options}, engine_{device, options} {}
+
+  /// At most 32.
+  template <class T>
+  Topic<T> topic(const TopicOptions& options = {}) {
+    static_assert(std::is_trivially_copyable_v<T>, "items cross processors byte by byte");
+    return {engine_.number(), engine_.add_topic(options, sizeof(T))};
+  }
+
+  /// Runs from the first frame to the end.
+  template <class... Stages>
+  const Report& run(const Stages&... stages) {
+    start(stages...);
+    return wait();
+  }
+  /// The same, and returns at once.
+  template <class... Stages>
+  void start(const Stages&... stages) {
+    std::vector<detail::StageFacts> facts{stages.facts...};
+    if constexpr ((... || (Stages::kSide == Side::kDevice))) {
+      const auto nodes = detail::device_nodes(0, std::tuple<>(), stages...);
+      detail::StageKernel<std::decay_t<decltype(nodes)>> kernel{nullptr, {}, {}, nodes};
+      const bool is_gpu = device_.backend() != Backend::kCpu;
+      engine_.prepare(facts, is_gpu ? device_.resident_groups(kernel, options_.group_lanes) : 0);
+      serve_on_host(0, stages...);
+      if (is_gpu) launch(kernel, static_cast<std::uint32_t>(facts.size()));
+    } else {
+      engine_.prepare(facts, 0);
+      serve_on_host(0, stages...);
+    }
+    engine_.go();
+  }
+  /// Until the run has ended.
+  const Report& wait() {
+    engine_.wait();
+    return engine_.report();
+  }
+  /// Sources end, as if they had returned false, and what is under way is done. False: not within that time,
+  /// and the run has been stopped. wait() follows, which then throws.
+  bool drain(std::chrono::milliseconds deadline) {
+    engine_.request_drain();
+    if (engine_.wait_for(deadline)) return true;
+    engine_.stop();
+    return false;
+  }
+  /// Ends the run now. Any thread.
+  void stop() { engine_.stop(); }
+
+  /// Of the last run.
+  const Report& report() const { return engine_.report(); }
+
+ private:
+  void serve_on_host(std::uint32_t) {}
+  template <class First, class... Rest>
+  void serve_on_host(std::uint32_t number, const First& first, const Rest&... rest) {
+    if (!engine_.runs_on_gpu(number)) {
+      engine_.serve(number, [node = first.node(number), view = &engine_.host()](detail::ThreadTeam& team) {
+        detail::Server<detail::ThreadTeam>(team, *view).serve(node);
+      });
+    }
+    serve_on_host(number + 1, rest...);
+  }
+  template <class Kernel>
+  void launch(Kernel& kernel, std::uint32_t n_stages) {
+    kernel.run = engine_.device_view();
+    std::uint32_t groups = 0, n = 0;
+    for (std::uint32_t s = 0; s < n_stages; ++s) {
+      if (!engine_.runs_on_gpu(s)) continue;
+      groups += engine_.teams(s);
+      kernel.stages[n] = s;
+      kernel.ends[n] = groups;
+      ++n;
+    }
+    device_.launch(LaunchShape{std::uint64_t{groups} * options_.group_lanes, options_.group_lanes}, kernel,
+                   engine_.stream());
+  }
+
+  const Device device_;
+  const Options options_;
+  detail::Engine engine_;
+};
+
+ESKER_PASS_END
+
+}  // namespace esker::pipeline

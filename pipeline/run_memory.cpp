@@ -1,0 +1,239 @@
+// Where a run's frames and words lie.
+#include <esker/pipeline/run_memory.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <esker/error.hpp>
+
+namespace esker::pipeline::detail {
+
+namespace {
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kBatchedFrom = std::uint64_t{1} << 20;
+}  // namespace
+
+void* RunMemory::Arena::take_bytes(std::size_t bytes) {
+  bytes = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  if (bytes > left_) {
+    const std::size_t block = std::max(bytes, kBlockBytes);
+    const Allocation what{"words of a pipeline"};
+    if (is_device_) {
+      device_blocks_.push_back(device_.memory<std::byte>(block, what));
+      at_ = device_blocks_.back().data();
+    } else {
+      pinned_blocks_.push_back(device_.pinned<std::byte>(block, what));
+      at_ = pinned_blocks_.back().data();
+    }
+    left_ = block;
+  }
+  std::byte* const taken = at_;
+  at_ += bytes;
+  left_ -= bytes;
+  return taken;
+}
+void RunMemory::Arena::set(PolledWord* word, std::uint64_t value) { set(word, &value, sizeof value); }
+void RunMemory::Arena::set(const void* at, const void* bytes, std::size_t n) {
+  void* const to = const_cast<void*>(at);
+  if (is_device_) {
+    device_.copy(to, bytes, n);
+  } else {
+    std::memcpy(to, bytes, n);
+  }
+}
+
+RunMemory::RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams)
+    : device_handle_{device},
+      topology_{topology},
+      teams_{teams},
+      host_arena_{device, false},
+      device_arena_{device, device.backend() != Backend::kCpu},
+      host_{std::make_unique<RunView>()},
+      device_{std::make_unique<RunView>()} {
+  for (RunView* const view : {host_.get(), device_.get()}) {
+    const Side side = view == host_.get() ? Side::kHost : Side::kDevice;
+    view->side = host_arena_.take<SideState>();
+    view->claimed = arena(side).take<PolledWord>();
+    view->failures = arena(side).take<PolledWord>();
+    view->drain = host_arena_.take<PolledWord>();
+    view->stop = arena(side).take<PolledWord>();
+    view->n_topics = static_cast<std::uint32_t>(topology.topics.size());
+    view->n_stages = static_cast<std::uint32_t>(topology.stages.size());
+  }
+  for (std::uint32_t t = 0; t < topology.topics.size(); ++t) lay_out_topic(t);
+  for (std::uint32_t s = 0; s < topology.stages.size(); ++s) lay_out_stage(s, teams[s]);
+  lay_out_loops();
+  if (device.backend() != Backend::kCpu) {
+    device_view_ = device.memory<RunView>(1, {"the view of a pipeline"});
+    device.copy(device_view_.data(), device_.get(), sizeof(RunView));
+  }
+}
+
+TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed,
+                          std::byte* frames, std::uint32_t subscriptions) {
+  const TopicFacts& facts = topology_.topics[number];
+  TopicView view{};
+  const std::uint64_t slots = std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
+  const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
+  view.slots_shift = static_cast<std::uint32_t>(std::bit_width(slots) - 1);
+  view.capacity = static_cast<std::uint32_t>(std::min<std::uint64_t>(items, (1u << 31) - 1));
+  view.shift = static_cast<std::uint32_t>(std::bit_width(view.capacity) - 1);
+  view.stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  view.frames = frames;
+  view.subscriptions = subscriptions;
+  view.is_in_loop = topology_.ends[number].is_in_loop ? 1 : 0;
+  view.words = polled.take<FrameWords>(slots);
+  view.end = polled.take<PolledWord>();
+  polled.set(view.end, kOpen);
+  view.tail = producers.take<PolledWord>();
+  view.filled = producers.take<Word>(slots);
+  view.opened = producers.take<Word>(slots);
+  view.notes = producers.take<SlotNotes>(slots);
+  view.freed = freed.take<Word>(slots * std::max(subscriptions, 1u));
+  return view;
+}
+
+void RunMemory::lay_out_topic(std::uint32_t number) {
+  const TopicFacts& facts = topology_.topics[number];
+  const Topology::TopicEnds& ends = topology_.ends[number];
+  const bool crosses = ends.crosses();
+  Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
+  // A mover knows one direction, and no loops.
+  if (crossing == Crossing::kAuto) {
+    crossing = facts.options.frame_bytes >= kBatchedFrom && !ends.is_in_loop ? Crossing::kBatched
+                                                                             : Crossing::kDirect;
+  }
+  if (crossing == Crossing::kBatched && ends.is_in_loop)
+    throw Error(Error::Kind::kConfiguration,
+                "pipeline: '" + facts.options.name +
+                    "' is part of a loop, where frames cross directly: Crossing::kDirect");
+  crossings_.push_back(crossing);
+  const auto subscribers = static_cast<std::uint32_t>(ends.subscribers.size());
+  const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
+  const std::uint64_t stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  const std::uint64_t bytes = stride * std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
+  const Allocation what{"frames of '" + facts.options.name + "'", false};
+  const auto pinned = [&] {
+    pinned_frames_.push_back(device_handle_.pinned<std::byte>(bytes, what));
+    frame_bytes_ += bytes;
+    return pinned_frames_.back().data();
+  };
+  const auto on_device = [&] {
+    device_frames_.push_back(device_handle_.memory<std::byte>(bytes, what));
+    frame_bytes_ += bytes;
+    return device_frames_.back().data();
+  };
+  const auto managed = [&] {
+    managed_frames_.push_back(device_handle_.managed<std::byte>(bytes, what));
+    frame_bytes_ += bytes;
+    return managed_frames_.back().data();
+  };
+  Arena& producers = arena(ends.has_device_producer ? Side::kDevice : Side::kHost);
+  TopicView& host = host_->topics[number];
+  TopicView& gpu = device_->topics[number];
+  if (crossing == Crossing::kBatched) {
+    const bool to_device = !ends.has_device_producer;
+    // Each ring has places for all subscribers, by their numbers, and one for the mover.
+    const std::uint32_t places = subscribers + 1;
+    host = ring(number, host_arena_, host_arena_, host_arena_, pinned(), places);
+    gpu = ring(number, device_arena_, to_device ? device_arena_ : host_arena_, host_arena_, on_device(),
+               places);
+    crossed_.push_back({number, to_device, subscribers});
+    const auto does_not_read = [](const TopicView& view, std::uint32_t place) {
+      for (std::uint64_t slot = 0; slot < view.slots(); ++slot)
+        view.freed[place * view.slots() + slot].store_relaxed(~std::uint64_t{0});
+    };
+    for (std::uint32_t place = 0; place < subscribers; ++place)
+      does_not_read(topology_.stages[ends.subscribers[place]].side == Side::kDevice ? host : gpu, place);
+    does_not_read(to_device ? gpu : host, subscribers);
+  } else if (crosses) {
+    std::byte* const frames = crossing == Crossing::kManaged ? managed() : pinned();
+    host = gpu = ring(number, producers, host_arena_, host_arena_, frames, subscribers);
+  } else if (ends.has_device_producer) {
+    gpu = ring(number, device_arena_, device_arena_, device_arena_, on_device(), subscribers);
+  } else {
+    host = gpu = ring(number, host_arena_, host_arena_, host_arena_, pinned(), subscribers);
+  }
+  std::uint64_t open = 0, outside = 0;
+  for (const std::uint32_t s : ends.producers) {
+    ++open;
+    bool is_inside = false;
+    for (std::uint32_t l = 0; l < topology_.n_loops; ++l) {
+      is_inside = is_inside || (topology_.loop[s] == l && topology_.is_inside(number, l));
+    }
+    if (!is_inside) ++outside;
+  }
+  for (const auto& [word, value] :
+       {std::pair{&RunView::open_producers, open}, {&RunView::outside_producers, outside}}) {
+    PolledWord* const at = producers.take<PolledWord>();
+    producers.set(at, value);
+    ((*host_).*word)[number] = ((*device_).*word)[number] = at;
+  }
+}
+
+void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
+  const StageFacts& facts = topology_.stages[number];
+  Arena& own = arena(facts.side);
+  StageView view{};
+  view.n_inputs = static_cast<std::uint32_t>(facts.inputs.size());
+  view.parts = facts.parts;
+  view.maps_to = facts.kind == StageKind::kMap ? facts.outputs[0] : kNone;
+  view.loop = topology_.loop[number];
+  view.flush_ns = ~std::uint64_t{0} >> 1;
+  for (const std::uint32_t t : facts.outputs) {
+    if (t != view.maps_to) view.outputs |= 1u << t;
+    const auto flush = static_cast<std::uint64_t>(
+                           std::max<std::int64_t>(topology_.topics[t].options.flush_after.count(), 0)) *
+                       1000;
+    view.flush_ns = std::min(view.flush_ns, flush);
+  }
+  for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
+    const std::uint32_t t = facts.inputs[i];
+    const auto& subscribers = topology_.ends[t].subscribers;
+    const auto index = static_cast<std::uint32_t>(std::find(subscribers.begin(), subscribers.end(), number) -
+                                                  subscribers.begin());
+    view.inputs[i] = {t, index, own.take<PolledWord>(), own.take<PolledWord>()};
+    if (topology_.topics[t].options.when_full == WhenFull::kDropOldest) {
+      host_->topics[t].drops_from = device_->topics[t].drops_from = view.inputs[i].next;
+      host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();
+    }
+  }
+  StageState* const state = own.take<StageState>();
+  own.set(&state->active, teams);
+  host_->stages[number] = device_->stages[number] = view;
+  host_->states[number] = device_->states[number] = state;
+}
+
+void RunMemory::lay_out_loops() {
+  for (std::uint32_t l = 0; l < topology_.n_loops; ++l) {
+    LoopView loop{};
+    bool is_device = false;
+    for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
+      if (topology_.loop[s] != l) continue;
+      is_device = is_device || topology_.stages[s].side == Side::kDevice;
+      const StageView& view = host_->stages[s];
+      for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
+        const bool inside = topology_.is_inside(view.inputs[i].topic, l);
+        std::uint32_t& n = inside ? loop.n_inside : loop.n_outside;
+        if (n == LoopView::kMost)
+          throw Error(Error::Kind::kConfiguration, "pipeline: a loop has more than 16 topics");
+        (inside ? loop.inside : loop.outside)[n++] = {view.inputs[i].topic, view.inputs[i].done};
+      }
+    }
+    host_->loops[l] = device_->loops[l] = loop;
+    host_->loops[l].is_judged_here = is_device ? 0 : 1;
+    device_->loops[l].is_judged_here = is_device ? 1 : 0;
+  }
+}
+
+void RunMemory::read(std::uint32_t stage, StageState& to) const {
+  device_handle_.copy(&to, host_->states[stage], sizeof to);
+}
+std::uint64_t RunMemory::read(const PolledWord* word) const {
+  std::uint64_t value = 0;
+  device_handle_.copy(&value, word, sizeof value);
+  return value;
+}
+
+}  // namespace esker::pipeline::detail

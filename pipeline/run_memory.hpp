@@ -1,0 +1,90 @@
+// The memory of a run: topics' frames and words, and each side's view of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <esker/device/device.hpp>
+#include <esker/pipeline/run_view.hpp>
+#include <esker/pipeline/topology.hpp>
+
+namespace esker::pipeline::detail {
+
+/// A topic whose frames a copy engine moves: a ring on each side.
+struct Crossed {
+  std::uint32_t topic;
+  bool to_device;
+  std::uint32_t host_subscription;  // to_device: the mover's, of the host's ring
+};
+
+/// Contract Written before a run, by one thread. Words lie where they are polled, as far as the other side
+/// can
+///          write there: what the host writes and the GPU polls is in pinned memory, unless a copy brings it.
+/// Errors   Error{kOutOfMemory}: names the topic and its size.
+class RunMemory {
+ public:
+  RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams);
+
+  const RunView& host() const { return *host_; }
+  /// In the device's memory; null: no stage is there.
+  const RunView* device() const { return device_view_.data(); }
+  /// The same with the device's addresses, for those who copy there.
+  const RunView& device_addresses() const { return *device_; }
+  PolledWord* device_stop() const { return device_->stop; }
+  const std::vector<Crossed>& crossed() const { return crossed_; }
+  const SideState& side(Side side) const { return *(side == Side::kHost ? host_ : device_)->side; }
+  /// Racy while the run goes on. Of either side's memory.
+  void read(std::uint32_t stage, StageState& to) const;
+  std::uint64_t read(const PolledWord* word) const;
+  std::uint32_t teams(std::uint32_t stage) const { return teams_[stage]; }
+  Crossing crossing(std::uint32_t topic) const { return crossings_[topic]; }
+  std::uint64_t frame_memory_bytes() const { return frame_bytes_; }
+
+ private:
+  /// Memory of many small things.
+  class Arena {
+   public:
+    Arena(const Device& device, bool is_device) : device_{device}, is_device_{is_device} {}
+    template <class T>
+    T* take(std::size_t n = 1) {
+      return static_cast<T*>(take_bytes(n * sizeof(T)));
+    }
+    /// Writes a word, as the run begins with it.
+    void set(PolledWord* word, std::uint64_t value);
+    void set(const void* at, const void* bytes, std::size_t n);
+
+   private:
+    void* take_bytes(std::size_t bytes);
+    const Device device_;
+    const bool is_device_;
+    std::vector<DeviceArray<std::byte>> device_blocks_;
+    std::vector<PinnedArray<std::byte>> pinned_blocks_;
+    std::size_t left_ = 0;
+    std::byte* at_ = nullptr;
+  };
+
+  void lay_out_topic(std::uint32_t number);
+  void lay_out_stage(std::uint32_t number, std::uint32_t teams);
+  void lay_out_loops();
+  Arena& arena(Side side) { return side == Side::kHost ? host_arena_ : device_arena_; }
+  /// A ring's memory, in the view of `side` or of both.
+  TopicView ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed, std::byte* frames,
+                 std::uint32_t subscriptions);
+
+  const Device device_handle_;
+  const Topology& topology_;
+  const std::vector<std::uint32_t> teams_;
+  Arena host_arena_, device_arena_;
+  std::vector<DeviceArray<std::byte>> device_frames_;
+  std::vector<PinnedArray<std::byte>> pinned_frames_;
+  std::vector<ManagedArray<std::byte>> managed_frames_;
+  std::unique_ptr<RunView> host_, device_;
+  DeviceArray<RunView> device_view_;
+  std::vector<Crossed> crossed_;
+  std::vector<Crossing> crossings_;
+  std::uint64_t frame_bytes_ = 0;
+};
+
+}  // namespace esker::pipeline::detail

@@ -1,0 +1,154 @@
+// What all stages of a run are told, wherever they run.
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/atomic.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/topic_view.hpp>
+
+namespace esker::pipeline::detail {
+
+inline constexpr std::uint32_t kMostInputs = 4, kMostTopics = 32, kMostStages = 32;
+inline constexpr std::uint32_t kNone = ~0u;
+
+/// How a run ended.
+enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kFull, kMisuse };
+
+/// A failed frame, on its way to the user.
+struct FailedFrame {
+  std::uint32_t stage;
+  std::int32_t code;
+  std::uint64_t frame, tag, values[2];
+  Word is_there;  // its number + 1
+};
+inline constexpr std::uint32_t kMostFailures = 1024;
+
+/// What one side says to the host, in pinned memory: read by the host while the run goes on.
+struct SideState {
+  PolledWord outcome;  // an Outcome, once
+  std::uint32_t stage;
+  std::int32_t code;
+  std::uint64_t values[2];
+  FailedFrame failed[kMostFailures];
+};
+
+/// Sums over the teams of a stage.
+enum StageCount : std::uint32_t {
+  kFrames,     // that it has taken
+  kItems,      // in them
+  kBusyNs,     // in the user's function
+  kStarvedNs,  // without input
+  kBlockedNs,  // without room in an output
+  kSkipped,    // frames that an earlier stage had marked as failed
+  kStageCounts
+};
+
+/// A stage, in memory of the side that runs it.
+struct StageState {
+  PolledWord active;  // teams that may still work for it
+  Word counts[kStageCounts];
+  // Of a stage of the host without outputs: frames by their time since they were opened, in powers of two of
+  // nanoseconds.
+  static constexpr std::uint32_t kLatencies = 48;
+  Word latencies[kLatencies];
+};
+
+/// What a stage takes from and publishes into.
+struct StageView {
+  SubscriptionView inputs[kMostInputs];
+  std::uint32_t n_inputs;
+  std::uint32_t outputs;  // a bit a topic that it may emit into
+  std::uint32_t maps_to;  // of a map: its output; else kNone
+  std::uint32_t parts;    // of a map: a frame is done in so many
+  std::uint32_t loop;     // that it is part of; kNone
+  std::uint64_t flush_ns;
+};
+
+/// Stages that feed each other, and the end of that (docs/design/exact-end.md).
+struct LoopView {
+  static constexpr std::uint32_t kMost = 16;
+  std::uint32_t n_outside, n_inside;
+  std::uint32_t is_judged_here;  // by this side's stages: the GPU's, where it has some
+  struct End {
+    std::uint32_t topic;
+    PolledWord* done;
+  };
+  End outside[kMost];  // topics that feed it, and how far its stages have read them
+  End inside[kMost];   // its own
+};
+
+/// One side's view of the run. In that side's memory.
+struct RunView {
+  TopicView topics[kMostTopics];
+  StageView stages[kMostStages];
+  StageState* states[kMostStages];
+  PolledWord* open_producers[kMostTopics];     // stages that may still publish
+  PolledWord* outside_producers[kMostTopics];  // of them, those outside of the topic's loop
+  LoopView loops[kMostStages];
+  SideState* side;
+  PolledWord* claimed;   // in this side's memory: not 0, one of it has ended the run
+  PolledWord* failures;  // likewise: frames that it has marked as failed
+  PolledWord* drain;     // of the host: not 0: sources end
+  PolledWord* stop;      // likewise: not 0, the other side has ended the run
+  std::uint32_t n_topics, n_stages;
+
+  ESKER_HD bool is_over() const {
+    return stop->word.load_relaxed() != 0 || claimed->word.load_relaxed() != 0;
+  }
+  /// Ends the run. The first one of a side says why.
+  ESKER_HD void end(Outcome how, std::uint32_t stage, std::int32_t code, std::uint64_t a,
+                    std::uint64_t b) const {
+    std::uint64_t none = 0;
+    if (!claimed->word.compare_exchange_relaxed(none, 1)) return;
+    side->stage = stage;
+    side->code = code;
+    side->values[0] = a;
+    side->values[1] = b;
+    side->outcome.word.store_release(static_cast<std::uint64_t>(how));  // [outcome]
+  }
+  ESKER_HD void add_failure(std::uint32_t stage, std::int32_t code, std::uint64_t frame, std::uint64_t tag,
+                            std::uint64_t a, std::uint64_t b) const {
+    const std::uint64_t number = failures->word.fetch_add_relaxed(1);
+    if (number >= kMostFailures) return;  // it is counted
+    FailedFrame& to = side->failed[number];
+    to.stage = stage;
+    to.code = code;
+    to.frame = frame;
+    to.tag = tag;
+    to.values[0] = a;
+    to.values[1] = b;
+    to.is_there.store_release(number + 1);  // [failure]
+  }
+
+  ESKER_HD bool is_inside(std::uint32_t topic, std::uint32_t loop) const {
+    for (std::uint32_t i = 0; i < loops[loop].n_inside; ++i) {
+      if (loops[loop].inside[i].topic == topic) return true;
+    }
+    return false;
+  }
+
+  /// All that feed the loop have ended, and nothing is in it: closes its topics. Any team that is idle calls.
+  ESKER_HD bool try_end_loop(std::uint32_t number) const {
+    const LoopView& loop = loops[number];
+    if (loop.is_judged_here == 0) return false;
+    for (std::uint32_t i = 0; i < loop.n_outside; ++i) {
+      const std::uint64_t end = topics[loop.outside[i].topic].end->word.load_acquire();
+      if (end == kOpen || loop.outside[i].done->word.load_acquire() != end) return false;
+    }
+    for (std::uint32_t i = 0; i < loop.n_inside; ++i) {
+      if (outside_producers[loop.inside[i].topic]->word.load_acquire() != 0) return false;
+    }
+    // First all that has been finished, then all that has been created: docs/design/exact-end.md.
+    std::uint64_t finished[LoopView::kMost];
+    for (std::uint32_t i = 0; i < loop.n_inside; ++i) finished[i] = loop.inside[i].done->word.load_acquire();
+    for (std::uint32_t i = 0; i < loop.n_inside; ++i) {
+      const TopicView& topic = topics[loop.inside[i].topic];
+      if (topic.tail->word.load_acquire() != finished[i] << topic.shift) return false;
+    }
+    for (std::uint32_t i = 0; i < loop.n_inside; ++i) topics[loop.inside[i].topic].close(finished[i]);
+    return true;
+  }
+};
+
+}  // namespace esker::pipeline::detail

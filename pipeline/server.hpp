@@ -1,0 +1,318 @@
+// How a team serves a stage: takes what is published for it, calls its function, and leaves when all has
+// ended (XeFlow, Algorithm 1).
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/frame.hpp>
+#include <esker/pipeline/node.hpp>
+#include <esker/pipeline/run_view.hpp>
+#include <esker/pipeline/stage.hpp>
+
+namespace esker::pipeline::detail {
+
+ESKER_PASS_BEGIN
+
+/// One lane of a team, on its own.
+template <class Team>
+class OneLane {
+ public:
+  static constexpr bool kIsThread = Team::kIsThread;
+
+  ESKER_HD explicit OneLane(Team& team) : team_{team} {}
+  ESKER_HD std::uint32_t lane() const { return 0; }
+  ESKER_HD std::uint32_t lanes() const { return 1; }
+  ESKER_HD void sync() const {}
+  template <class Function>
+  ESKER_HD void leader(Function&& function) const {
+    function();
+  }
+  template <class Function>
+  ESKER_HD std::uint64_t of_leader(Function&& function) const {
+    return function();
+  }
+  ESKER_HD static LoneLane converged() { return {}; }
+  ESKER_HD void ring() const { team_.ring(); }
+  template <class Ready, class Over>
+  ESKER_HD bool wait(const Ready& ready, const Over& over) {
+    return team_.wait(ready, over);
+  }
+  ESKER_HD static std::uint64_t now_ns() { return Team::now_ns(); }
+  ESKER_HD static std::uint64_t birth_ns() { return Team::birth_ns(); }
+
+ private:
+  Team& team_;
+};
+
+/// Contract All lanes of the team call, together. Members are the same in all of them, but for tickets and
+///          times, which the leader has.
+/// Protocol A team claims the next frame of each of its inputs before it is published, and polls that frame's
+///          words alone: so thousands of teams wait for thousands of frames without competing for one word. A
+///          frame that a team has claimed is its own until it is done, or will not come.
+template <class Team>
+class Server {
+ public:
+  ESKER_HD Server(Team& team, const RunView& run) : team_{team}, run_{run} {}
+
+  /// Until the stage has ended for this team, or the run is over.
+  template <class Node>
+  ESKER_HD void serve(const Node& node) {
+    number_ = node.number;
+    if constexpr (Node::kKind == StageKind::kSource) {
+      run_source(node);
+    } else {
+      for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
+      idle_since_ = Team::now_ns();
+      while (true) {
+        const std::uint64_t got = team_.of_leader([&] { return poll(); });
+        if (got == kNothing) continue;
+        if (got == kOver) return;
+        if (got == kEnded) break;
+        take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
+      }
+    }
+    leave(node);
+  }
+
+ private:
+  static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
+  static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2;
+  static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
+
+  ESKER_HD const StageView& view() const { return run_.stages[number_]; }
+  ESKER_HD void count(StageCount what, std::uint64_t n) const {
+    (void)run_.states[number_]->counts[what].fetch_add_relaxed(n);
+  }
+
+  // --- Taking. The leader calls.
+
+  ESKER_HD std::uint64_t poll() {
+    if (run_.is_over()) return kOver;
+    const StageView& stage = view();
+    std::uint32_t n_ended = 0;
+    for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+      if (tickets_[i] == kTicketEnded) {
+        ++n_ended;
+        continue;
+      }
+      std::uint32_t items = 0;
+      const Poll found = poll_input(stage, i, items);
+      if (found == Poll::kEnded) {
+        tickets_[i] = kTicketEnded;
+        ++n_ended;
+      } else if (found == Poll::kFrame) {
+        claimed_ = tickets_[i];
+        tickets_[i] = kNoTicket;
+        const std::uint64_t now = Team::now_ns();
+        count(kStarvedNs, now - idle_since_);
+        idle_since_ = now;
+        team_.has_worked();
+        return std::uint64_t{kFirstInput + i} << 32 | items;
+      }
+    }
+    if (n_ended == stage.n_inputs) return kEnded;
+    rest(stage);
+    return kNothing;
+  }
+  enum class Poll { kNothing, kFrame, kEnded };
+  ESKER_HD Poll poll_input(const StageView& stage, std::uint32_t i, std::uint32_t& items) {
+    const SubscriptionView& input = stage.inputs[i];
+    const TopicView& topic = run_.topics[input.topic];
+    if (topic.drops_from != nullptr) {
+      std::uint64_t oldest = input.next->word.load_relaxed();
+      if (!topic.sees(oldest, items)) return topic.has_ended_before(oldest) ? Poll::kEnded : Poll::kNothing;
+      tickets_[i] = oldest;
+      return input.next->word.compare_exchange_relaxed(oldest, oldest + 1) ? Poll::kFrame : Poll::kNothing;
+    }
+    if (tickets_[i] == kNoTicket) tickets_[i] = input.next->word.fetch_add_relaxed(1);
+    const std::uint64_t frame = tickets_[i] / stage.parts;
+    if (topic.sees(frame, items)) return Poll::kFrame;
+    return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+  }
+  /// There is nothing to do.
+  ESKER_HD void rest(const StageView& stage) {
+    if (stage.loop != kNone) (void)run_.try_end_loop(stage.loop);
+    // Of threads the pipeline's monitor flushes what is old.
+    if (!Team::kIsThread && stage.outputs != 0 && Team::now_ns() - idle_since_ > stage.flush_ns)
+      flush_outputs(stage);
+    team_.idle([&] {
+      if (run_.is_over()) return true;
+      for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+        if (tickets_[i] >= kTicketEnded) continue;
+        std::uint32_t items = 0;
+        const TopicView& topic = run_.topics[stage.inputs[i].topic];
+        if (topic.sees(tickets_[i] / stage.parts, items)) return true;
+        if (topic.has_ended_before(tickets_[i] / stage.parts)) return true;
+      }
+      return false;
+    });
+  }
+  ESKER_HD void flush_outputs(const StageView& stage) const {
+    for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
+      if ((stage.outputs >> t & 1u) != 0) run_.topics[t].flush();
+    }
+    team_.ring();
+  }
+
+  // --- Working. All lanes call.
+
+  template <class Node>
+  ESKER_HD void take(const Node& node, std::uint32_t i, std::uint32_t items) {
+    using Item = typename Node::Item;
+    const StageView& stage = view();
+    const SubscriptionView& input = stage.inputs[i];
+    const TopicView& topic = run_.topics[input.topic];
+    const std::uint64_t ticket = team_.of_leader([&] { return claimed_; });
+    const std::uint64_t number = ticket / stage.parts;
+    const FrameWords& words = topic.words[topic.slot_of(number)];
+    const Input from{number, words.tag, words.born_ns};
+    const bool has_failed = (items & TopicView::kFailedBit) != 0;
+    const Frame<const Item> frame{topic.items<const Item>(number),
+                                  items & ~TopicView::kFailedBit,
+                                  topic.capacity,
+                                  number,
+                                  from.tag,
+                                  from.born_ns};
+    if constexpr (Node::kKind == StageKind::kMap) {
+      if (!map(node, input, topic, ticket, frame, from, has_failed)) return;
+    } else {
+      if (!has_failed) {
+        Stage<Team> self(team_, run_, number_, from);
+        if constexpr (Node::kKind == StageKind::kFrames) {
+          node.function(self, frame);
+        } else {
+          for (std::uint32_t k = team_.lane(); k < frame.count; k += team_.lanes())
+            node.function(self, frame.data[k]);
+        }
+      }
+      team_.leader([&] { finish(input, topic, number); });
+    }
+    if (team_.lane() == 0) {
+      const std::uint64_t now = Team::now_ns();
+      count(kBusyNs, now - idle_since_);
+      idle_since_ = now;
+      count(kFrames, 1);
+      count(kItems, frame.count);
+      if (has_failed) count(kSkipped, 1);
+      if constexpr (Team::kIsThread) {
+        if (stage.outputs == 0 && stage.maps_to == kNone && frame.born_ns != 0)
+          add_latency(now - frame.born_ns);
+      }
+    }
+  }
+  void add_latency(std::uint64_t ns) const {
+    std::uint32_t bucket = 0;
+    while (bucket + 1 < StageState::kLatencies && ns >> bucket > 1) ++bucket;
+    (void)run_.states[number_]->latencies[bucket].fetch_add_relaxed(1);
+  }
+  ESKER_HD void finish(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {
+    topic.release(input.index, number);
+    (void)input.done->word.fetch_add_acq_rel(1);
+    team_.ring();
+  }
+
+  /// False: the run is over.
+  template <class Node>
+  ESKER_HD bool map(const Node& node, const SubscriptionView& input, const TopicView& topic,
+                    std::uint64_t ticket, const Frame<const typename Node::Item>& frame, const Input& from,
+                    bool was_failed) {
+    using Out = typename Node::OutItem;
+    const StageView& stage = view();
+    const TopicView& to = run_.topics[stage.maps_to];
+    Stage<Team> self(team_, run_, number_, from);
+    if (team_.of_leader([&] { return self.wait_for_room(stage.maps_to, frame.number) ? 1u : 0u; }) == 0)
+      return false;
+    Frame<Out> out{to.items<Out>(frame.number), 0, to.capacity, frame.number, frame.tag, frame.born_ns};
+    out.count = frame.count < out.capacity ? frame.count : out.capacity;
+    if (stage.parts > 1) {
+      // A part of the items, from a multiple of 64 on, of both frames.
+      const auto part = static_cast<std::uint32_t>(ticket % stage.parts);
+      const std::uint32_t each = ((out.count + stage.parts - 1) / stage.parts + 63) / 64 * 64;
+      const std::uint32_t first = part * each < out.count ? part * each : out.count;
+      const std::uint32_t n = out.count - first < each ? out.count - first : each;
+      if (!was_failed) {
+        const Frame<const typename Node::Item> some{frame.data + first, n,         n,
+                                                    frame.number,       frame.tag, frame.born_ns};
+        Frame<Out> some_out{out.data + first, n, n, out.number, out.tag, out.born_ns};
+        node.function(self, some, some_out);
+      }
+    } else if (!was_failed) {
+      node.function(self, frame, out);
+    }
+    const bool has_failed = was_failed || team_.any(self.has_failed());
+    team_.leader([&] {
+      if (has_failed) to.notes[to.slot_of(frame.number)].voids = 1;  // of a map: it has failed
+      if (!to.add_filled_part(frame.number, stage.parts)) return;
+      const bool failed = to.notes[to.slot_of(frame.number)].voids != 0;
+      to.notes[to.slot_of(frame.number)].voids = 0;
+      (void)to.tail->word.fetch_add_acq_rel(to.positions());
+      to.publish(frame.number, out.count, out.tag, out.born_ns, failed);
+      finish(input, topic, frame.number);
+    });
+    return true;
+  }
+
+  template <class Node>
+  ESKER_HD void run_source(const Node& node) {
+    const Input none{};
+    std::uint64_t calls = 0;
+    const std::uint64_t began = Team::now_ns();
+    bool goes_on = true;
+    while (goes_on && !run_.is_over() && run_.drain->word.load_relaxed() == 0) {
+      Stage<Team> self(team_, run_, number_, none);
+      goes_on = node.function(self);
+      ++calls;
+    }
+    count(kFrames, calls);
+    count(kBusyNs, Team::now_ns() - began);
+  }
+
+  // --- Leaving. The last team ends the stage.
+
+  template <class Node>
+  ESKER_HD void leave(const Node& node) {
+    team_.leader([&] {
+      if (run_.is_over()) return;
+      StageState& state = *run_.states[number_];
+      if (state.active.word.fetch_add_acq_rel(~std::uint64_t{0}) != 1) return;  // [ended]
+      if constexpr (Node::kHasEnd) {
+        const Input none{};
+        OneLane<Team> alone(team_);
+        Stage<OneLane<Team>> self(alone, run_, number_, none);
+        node.at_end(self);
+      }
+      close_outputs();
+      team_.ring();
+    });
+  }
+  ESKER_HD void close_outputs() const {
+    const StageView& stage = view();
+    const std::uint32_t outputs = stage.outputs | (stage.maps_to != kNone ? 1u << stage.maps_to : 0u);
+    for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
+      if ((outputs >> t & 1u) == 0) continue;
+      const TopicView& topic = run_.topics[t];
+      if (topic.is_in_loop != 0 && stage.loop != kNone && run_.is_inside(t, stage.loop))
+        continue;  // it has ended
+      topic.flush();
+      if (topic.is_in_loop != 0) {
+        (void)run_.outside_producers[t]->word.fetch_add_acq_rel(~std::uint64_t{0});
+      } else if (run_.open_producers[t]->word.fetch_add_acq_rel(~std::uint64_t{0}) == 1) {
+        topic.flush();
+        topic.close(topic.tail->word.load_acquire() >> topic.shift);
+      }
+    }
+  }
+
+  Team& team_;
+  const RunView& run_;
+  std::uint32_t number_ = 0;
+  std::uint64_t tickets_[kMostInputs];
+  std::uint64_t claimed_ = 0;
+  std::uint64_t idle_since_ = 0;
+};
+
+ESKER_PASS_END
+
+}  // namespace esker::pipeline::detail

@@ -1,0 +1,205 @@
+// What a stage's function is given: its place in its team, and its ways out.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <esker/device/lane_group.hpp>
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/frame.hpp>
+#include <esker/pipeline/run_view.hpp>
+
+namespace esker::pipeline {
+
+namespace detail {
+ESKER_PASS_BEGIN
+template <class Team>
+class Server;
+ESKER_PASS_END
+/// A source has no input: number and tag are 0.
+struct Input {
+  std::uint64_t number, tag, born_ns;
+};
+
+}  // namespace detail
+
+ESKER_PASS_BEGIN
+
+/// Contract One call's of a stage's function, in all lanes of a team. emit(), fail() and fail_frame() may be
+///          called by any lane in any branch; sync(), open() and publish() by all lanes of the team,
+///          together.
+/// Progress emit() and open() wait until the topic has room, which its subscribers make: they do not depend
+/// on
+///          this team, unless the topic is in a loop, where a frame that finds no room ends the run. When the
+///          run is over, they return at once, and what was emitted is dropped.
+template <class Team>
+class Stage {
+ public:
+  ESKER_HD Stage(Team& team, const detail::RunView& run, std::uint32_t number, const detail::Input& input)
+      : team_{team}, run_{run}, number_{number}, input_{input} {}
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  /// This lane's place in its team: of a GPU's group; 0 of 1 on the host.
+  ESKER_HD std::uint32_t lane() const { return team_.lane(); }
+  ESKER_HD std::uint32_t lanes() const { return team_.lanes(); }
+  /// All lanes of the team have come here. What they did before happens before what they do next.
+  ESKER_HD void sync() const { team_.sync(); }
+  /// The run has been stopped or has failed: long functions may look, and return.
+  ESKER_HD bool stop_requested() const { return run_.is_over(); }
+
+  /// Ends the run: run() throws an Error with this code and these values. The function should return.
+  ESKER_HD void fail(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) const {
+    run_.end(detail::Outcome::kFailed, number_, code, a, b);
+  }
+  /// Marks the frame that the function works on: it is reported, and no later stage gets what map() makes of
+  /// it. One lane calls.
+  ESKER_HD void fail_frame(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) {
+    has_failed_ = true;
+    run_.add_failure(number_, code, input_.number, input_.tag, a, b);
+  }
+  ESKER_HD bool has_failed() const { return has_failed_; }
+
+  /// One item into a topic that the stage names as an output. Items go together, in frames that are full, or
+  /// when flush_after has passed.
+  template <class T>
+  ESKER_ALWAYS_INLINE ESKER_HD void emit(const Topic<T>& to, const std::type_identity_t<T>& item) {
+    auto together = Team::converged();
+    bool is_left = true;
+    while (together.any(is_left)) {
+      const std::uint32_t topic = together.of_first(is_left, to.number);
+      const bool active = is_left && to.number == topic;
+      emit_into(together, topic, item, active);
+      is_left = is_left && !active;
+    }
+  }
+
+  /// A frame to be filled, of `capacity` items; data is null when the run is over.
+  template <class T>
+  ESKER_HD Frame<T> open(const Topic<T>& to) {
+    const detail::TopicView& topic = run_.topics[to.number];
+    const std::uint64_t frame =
+        team_.of_leader([&] { return may_publish_into(to.number) ? reserve_frame(to.number) : kNoFrame; });
+    if (frame == kNoFrame) return {};
+    return {topic.items<T>(frame),
+            0,
+            topic.capacity,
+            frame,
+            input_.tag,
+            input_.born_ns != 0 ? input_.born_ns : Team::birth_ns()};
+  }
+  /// `frame.count` items of it are there.
+  template <class T>
+  ESKER_HD void publish(const Topic<T>& to, const Frame<T>& frame) {
+    if (frame.data == nullptr) return;
+    team_.leader([&] {
+      const detail::TopicView& topic = run_.topics[to.number];
+      (void)topic.add_filled(frame.number, topic.positions());
+      topic.publish(frame.number, frame.count, frame.tag, frame.born_ns, false);
+      team_.ring();
+    });
+  }
+
+ private:
+  template <class>
+  friend class detail::Server;
+  static constexpr std::uint64_t kNoFrame = ~std::uint64_t{0};
+
+  ESKER_HD bool may_publish_into(std::uint32_t topic) const {
+    if ((run_.stages[number_].outputs >> topic & 1u) != 0) return true;
+    run_.end(detail::Outcome::kMisuse, number_, 0, topic, 0);
+    return false;
+  }
+  /// The slot of the frame is free. False: the run is over.
+  ESKER_HD bool wait_for_room(std::uint32_t number, std::uint64_t frame) const {
+    const detail::TopicView& topic = run_.topics[number];
+    if (topic.is_in_loop != 0) {
+      if (run_.stages[number_].loop != detail::kNone) {
+        if (topic.has_room(frame)) return true;
+        run_.end(detail::Outcome::kFull, number_, 0, number, 0);
+        return false;
+      }
+      return wait_until([&] { return topic.has_room_outside(frame); });
+    }
+    if constexpr (Team::kIsThread) {
+      if (topic.drops_from != nullptr) {
+        return wait_until([&] {
+          if (!topic.has_room(frame)) topic.drop_oldest(frame);
+          return topic.has_room(frame);
+        });
+      }
+    }
+    return wait_until([&] { return topic.has_room(frame); });
+  }
+  template <class Ready>
+  ESKER_HD bool wait_until(const Ready& ready) const {
+    if (ready()) return true;
+    const std::uint64_t began = Team::now_ns();
+    const bool is_ready = team_.wait(ready, [&] { return run_.is_over(); });
+    (void)run_.states[number_]->counts[detail::kBlockedNs].fetch_add_relaxed(Team::now_ns() - began);
+    return is_ready;
+  }
+  /// One lane. All positions of a frame; what has been emitted before goes in a frame of its own.
+  ESKER_HD std::uint64_t reserve_frame(std::uint32_t number) const {
+    const detail::TopicView& topic = run_.topics[number];
+    while (true) {
+      std::uint64_t position = topic.tail->word.load_relaxed();
+      if ((position & (topic.positions() - 1)) != 0) {
+        topic.flush();
+        if (run_.is_over()) return kNoFrame;
+        continue;
+      }
+      if (!topic.tail->word.compare_exchange_relaxed(position, position + topic.positions())) continue;
+      const std::uint64_t frame = position >> topic.shift;
+      return wait_for_room(number, frame) ? frame : kNoFrame;
+    }
+  }
+
+  /// Lanes that are here together, and of which the active ones emit into one topic.
+  template <class View, class T>
+  ESKER_ALWAYS_INLINE ESKER_HD void emit_into(View& together, std::uint32_t number, const T& item,
+                                              bool active) {
+    if (!may_publish_into(number)) return;
+    const detail::TopicView& topic = run_.topics[number];
+    const Position mine = together.position_among(active);
+    std::uint64_t first = 0;
+    if (active && mine.index == 0) first = topic.tail->word.fetch_add_relaxed(mine.total);
+    const std::uint64_t position = together.of_first(active, first) + mine.index;
+    const std::uint64_t frame = position >> topic.shift, place = position & (topic.positions() - 1);
+    // Frame by frame, the oldest first: it may have to be published before the next one has room.
+    bool is_left = active;
+    while (together.any(is_left)) {
+      const std::uint64_t chosen = together.of_first(is_left, frame);
+      const bool is_mine = is_left && frame == chosen;
+      const Position among = together.position_among(is_mine);
+      std::uint32_t ready = 0;
+      if (is_mine && among.index == 0) ready = make_ready(number, frame, place) ? 1 : 0;
+      ready = together.of_first(is_mine, ready);
+      if (ready != 0 && is_mine) topic.items<T>(frame)[place] = item;
+      together.sync();  // all of them have written
+      if (ready != 0 && is_mine && among.index == 0 && topic.add_filled(frame, among.total)) {
+        topic.publish_emitted(frame);
+        team_.ring();
+      }
+      is_left = is_left && !is_mine;
+    }
+  }
+  /// For whoever has the first of some lanes' places in a frame. False: the run is over.
+  ESKER_HD bool make_ready(std::uint32_t number, std::uint64_t frame, std::uint64_t place) const {
+    const detail::TopicView& topic = run_.topics[number];
+    if (place != 0) return wait_until([&] { return topic.is_open(frame); });
+    if (!wait_for_room(number, frame)) return false;
+    topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns());
+    return true;
+  }
+
+  Team& team_;
+  const detail::RunView& run_;
+  const std::uint32_t number_;
+  const detail::Input& input_;
+  bool has_failed_ = false;
+};
+
+ESKER_PASS_END
+
+}  // namespace esker::pipeline
