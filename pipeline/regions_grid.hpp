@@ -52,6 +52,23 @@ struct Box {
     return {first.x + i % size.x, first.y + i / size.x % size.y, first.z + i / size.x / size.y};
   }
   ESKER_HD constexpr Cell last() const { return at(count() - 1); }
+  /// function(cell) for number `begin`, begin + step, and so on: the lanes of a team share them by lane() and
+  /// lanes(). Nothing is divided on the way.
+  template <class Function>
+  ESKER_HD void for_each(std::uint32_t begin, std::uint32_t step, const Function& function) const {
+    const std::uint32_t n = count();
+    if (begin >= n) return;
+    const Cell by{step % size.x, step / size.x % size.y, step / size.x / size.y};
+    Cell c{begin % size.x, begin / size.x % size.y, begin / size.x / size.y};
+    for (std::uint32_t i = begin;;) {
+      function(Cell{first.x + c.x, first.y + c.y, first.z + c.z});
+      if (n - i <= step) return;
+      i += step;
+      c = {c.x + by.x, c.y + by.y, c.z + by.z};
+      if (c.x >= size.x) c = {c.x - size.x, c.y + 1, c.z};
+      if (c.y >= size.y) c = {c.x, c.y - size.y, c.z + 1};
+    }
+  }
 };
 
 /// A grid and its regions. Regions are numbered x first, then y, then z, and so are the cells in each. The

@@ -79,6 +79,10 @@ class RegionTableView {
         : table_{table}, box_{table.grid.cells_of(target)}, own_{table.buffers.find(target)} {}
     /// The cells to be computed.
     ESKER_HD const Box& cells() const { return box_; }
+    /// RegionGrid::offset_of() of one of these.
+    ESKER_HD std::uint32_t offset_of(const Cell& cell) const {
+      return table_.grid.offset_at({cell.x - box_.first.x, cell.y - box_.first.y, cell.z - box_.first.z});
+    }
     /// Any cell of a region that the target needs.
     ESKER_HD const T& at(std::uint32_t x, std::uint32_t y, std::uint32_t z = 0) const {
       const std::uint32_t dx = x - box_.first.x, dy = y - box_.first.y, dz = z - box_.first.z;

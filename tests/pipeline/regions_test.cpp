@@ -155,6 +155,25 @@ TEST(RegionGrid, HasEachCellInOneRegion) {
   }
 }
 
+TEST(Box, IsSharedByLanes) {
+  Random random{8};
+  for (int i = 0; i < 300; ++i) {
+    const Box box{{random.below(9), random.below(9), random.below(9)},
+                  {random.below(12), 1 + random.below(5), 1 + random.below(4)}};
+    const std::uint32_t lanes = 1 + random.below(40);
+    std::vector<std::uint32_t> seen(box.count());
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      std::uint32_t n = lane;
+      box.for_each(lane, lanes, [&](const Cell& cell) {
+        EXPECT_EQ(cell, box.at(n));
+        ++seen.at(n);
+        n += lanes;
+      });
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1u), box.count());
+  }
+}
+
 TEST(RegionGrid, KnowsWhatAStencilReads) {
   Random random{2};
   for (int i = 0; i < 200; ++i) {
@@ -436,12 +455,10 @@ struct TakeIn {
           team, region, frames + std::uint64_t{number} * p.grid.region_cells(),
           [&](std::uint32_t target, const auto& reader) {
             if (team.lane() == 0) times[target].fetch_add_relaxed(1);
-            const Box& box = reader.cells();
-            for (std::uint32_t i = team.lane(); i < box.count(); i += team.lanes()) {
-              const Cell cell = box.at(i);
-              results[round * p.grid.cells.volume() + p.index_of(cell)] = p.apply(
-                  cell,
-                  [&](std::int64_t x, std::int64_t y, std::int64_t z) { return reader.at_or(x, y, z, 7u); });
+            reader.cells().for_each(team.lane(), team.lanes(), [&](const Cell& cell) {
+          results[round * p.grid.cells.volume() + p.index_of(cell)] = p.apply(
+              cell,
+              [&](std::int64_t x, std::int64_t y, std::int64_t z) { return reader.at_or(x, y, z, 7u); });
             }
           },
           round);
