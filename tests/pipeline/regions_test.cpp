@@ -456,10 +456,10 @@ struct TakeIn {
           [&](std::uint32_t target, const auto& reader) {
             if (team.lane() == 0) times[target].fetch_add_relaxed(1);
             reader.cells().for_each(team.lane(), team.lanes(), [&](const Cell& cell) {
-          results[round * p.grid.cells.volume() + p.index_of(cell)] = p.apply(
-              cell,
-              [&](std::int64_t x, std::int64_t y, std::int64_t z) { return reader.at_or(x, y, z, 7u); });
-            }
+              results[round * p.grid.cells.volume() + p.index_of(cell)] = p.apply(
+                  cell,
+                  [&](std::int64_t x, std::int64_t y, std::int64_t z) { return reader.at_or(x, y, z, 7u); });
+            });
           },
           round);
     }
