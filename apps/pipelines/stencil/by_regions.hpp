@@ -21,6 +21,7 @@ struct MakeStrip {
   pipeline::RegionSourceView<float> source;
   pipeline::Topic<float> to;
   std::atomic<std::uint32_t>* next;
+  std::uint32_t round;
 
   bool operator()(auto& stage) const {
     const RegionGrid& grid = source.grid;
@@ -42,7 +43,7 @@ struct MakeStrip {
   /// False: the run is over.
   bool make_row(auto& stage, std::uint32_t region, const Cell& first) const {
     float* cells = nullptr;
-    while ((cells = source.try_open(region)) == nullptr) {
+    while ((cells = source.try_open(region, round)) == nullptr) {
       if (stage.stop_requested()) return false;
       esker::Lane::yield();
     }
@@ -67,6 +68,7 @@ struct ComputeRegions {
   Problem problem;
   pipeline::RegionTableView<float> table;
   pipeline::Topic<float> to;
+  std::uint32_t round;
 
   ESKER_HD void operator()(auto& stage, const pipeline::Frame<const float>& in) const {
     table.receive(stage, static_cast<std::uint32_t>(in.tag), in.data,
@@ -109,8 +111,7 @@ class ByRegions {
         results_{pipeline_.topic<float>(topic("results", topics))} {}
 
   const pipeline::Report& run(float* results) {
-    source_.reset();
-    table_.reset();
+    const std::uint32_t round = round_++;
     std::atomic<std::uint32_t> next{0};
     const auto keep = [&](auto&, const pipeline::Frame<const float>& frame) {
       const Box box = grid_.cells_of(static_cast<std::uint32_t>(frame.tag));
@@ -121,10 +122,10 @@ class ByRegions {
       }
     };
     return pipeline_.run(
-        pipeline::on_host::source("make", MakeStrip{problem_, source_.view(), values_, &next})
+        pipeline::on_host::source("make", MakeStrip{problem_, source_.view(), values_, &next, round})
             .into(values_)
             .workers(workers_),
-        pipeline::on_device::frames("stencil", ComputeRegions{problem_, table_.view(), results_})
+        pipeline::on_device::frames("stencil", ComputeRegions{problem_, table_.view(), results_, round})
             .from(values_)
             .into(results_),
         pipeline::on_host::frames("keep", keep).from(results_));
@@ -144,6 +145,7 @@ class ByRegions {
   pipeline::RegionTable<float> table_;
   pipeline::Pipeline pipeline_;
   pipeline::Topic<float> values_, results_;
+  std::uint32_t round_ = 0;
 };
 
 }  // namespace stencil
