@@ -45,6 +45,11 @@ class Stage {
   ESKER_HD std::uint32_t lanes() const { return team_.lanes(); }
   /// All lanes of the team have come here. What they did before happens before what they do next.
   ESKER_HD void sync() const { team_.sync(); }
+  /// What `function` returns in one lane, as 64 bits, for all of them. It is a sync(), too.
+  template <class Function>
+  ESKER_HD std::uint64_t of_leader(Function&& function) const {
+    return team_.of_leader(function);
+  }
   /// The run has been stopped or has failed: long functions may look, and return.
   ESKER_HD bool stop_requested() const { return run_.is_over(); }
 

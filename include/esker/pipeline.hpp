@@ -5,9 +5,11 @@
 //   pipeline::on_host, pipeline::on_device    stages: source(), map(), frames(), items()
 //   pipeline::Topic, Frame, Stage             what their functions take
 //   pipeline::ColumnLayout, ColumnFrame, PageIndex    columns in pages, with an index that lanes read first
+//   pipeline::RegionGrid, Halo, RegionSource, RegionTable    grids that cross region by region, for stencils
 //   pipeline::Options, TopicOptions, Report, PipelineError
 #pragma once
 
 #include <esker/pipeline/columns.hpp>
 #include <esker/pipeline/error.hpp>
 #include <esker/pipeline/pipeline.hpp>
+#include <esker/pipeline/regions.hpp>
