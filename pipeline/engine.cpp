@@ -65,7 +65,7 @@ class Engine::Run {
         memory_{device, topology_, teams_},
         stream_{device.stream()},
         has_gpu_{device.backend() != Backend::kCpu},
-        monitor_{device, options_, topology_, memory_, bell_} {
+        monitor_{device, options_, topology_, memory_, bell_, stream_} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,
                                                 topology_.topics[crossed.topic].item_bytes, bell_));
@@ -146,7 +146,7 @@ class Engine::Run {
       memory_.host().end(Outcome::kFailed, stage, 0, 0, 0);
       bell_.ring();
     }
-    left_.fetch_sub(1, std::memory_order_acq_rel);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) monitor_.request_end();
   }
 
   const Device device_;

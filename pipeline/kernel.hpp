@@ -25,17 +25,28 @@ struct StageKernel {
 
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if !defined(ESKER_ON_CPU)
+    // In scratchpad: each poll would otherwise drop it from the cache.
+    struct Copy {
+      std::uint32_t words[sizeof(RunView) / 4];
+    };
+    Copy& copy = lane.scratch<Copy>();
+    const auto* const from = reinterpret_cast<const std::uint32_t*>(run);
+    for (std::uint32_t w = lane.lane(); w < sizeof(RunView) / 4; w += lane.group_lanes())
+      copy.words[w] = from[w];
+    lane.group().sync();
+    const RunView& view = reinterpret_cast<const RunView&>(copy);
     GroupTeam team(lane);
     const auto group = static_cast<std::uint32_t>(lane.group_id());
     std::uint32_t i = 0;
     while (group >= ends[i]) ++i;
-    Server<GroupTeam> server(team, *run);
+    Server<GroupTeam> server(team, view);
     nodes.visit(stages[i], [&](const auto& node) { server.serve(node); });
 #endif
   }
 };
 
 ESKER_PASS_END
+static_assert(sizeof(RunView) % 4 == 0);
 
 /// The nodes of those stages that name the device.
 template <class... Nodes>

@@ -18,12 +18,13 @@ Outcome outcome_of(const SideState& side) {
 }  // namespace
 
 Monitor::Monitor(const Device& device, const Options& options, const Topology& topology,
-                 const RunMemory& memory, Doorbell& bell)
+                 const RunMemory& memory, Doorbell& bell, const Stream& kernel)
     : device_{device},
       options_{options},
       topology_{topology},
       memory_{memory},
       bell_{bell},
+      kernel_{kernel},
       stream_{device.stream()},
       one_{device.pinned<PolledWord>(1, {"the end of a run"})},
       partials_(topology.topics.size()) {
@@ -36,13 +37,16 @@ void Monitor::start() {
   moved_at_ = std::chrono::steady_clock::now();
   thread_ = std::thread([this] { watch(); });
 }
-void Monitor::stop() {
-  if (!thread_.joinable()) return;
+void Monitor::request_end() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
   }
   ends_.notify_one();
+}
+void Monitor::stop() {
+  if (!thread_.joinable()) return;
+  request_end();
   thread_.join();
   report_failures();
 }
@@ -51,12 +55,20 @@ void Monitor::watch() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      if (ends_.wait_for(lock, nap_, [&] { return is_ending_; })) return;
+      if (ends_.wait_for(lock, nap_, [&] { return is_ending_; })) break;
     }
     pass_on_ends();
     flush_old();
     report_failures();
     if (options_.hang_after.count() != 0) look_for_hang();
+  }
+  // The kernel ends next, by itself or because it is told to.
+  try {
+    do {
+      pass_on_ends();
+      std::this_thread::yield();
+    } while (!kernel_.is_idle());
+  } catch (const Error&) {  // it has failed: whoever waits for the run finds that, too
   }
 }
 

@@ -22,12 +22,14 @@ namespace esker::pipeline::detail {
 class Monitor {
  public:
   Monitor(const Device& device, const Options& options, const Topology& topology, const RunMemory& memory,
-          Doorbell& bell);
+          Doorbell& bell, const Stream& kernel);
   ~Monitor() { stop(); }
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
   void start();
+  /// The host's threads have ended: so does the monitor's, after the kernel.
+  void request_end();
   /// The run has ended: takes what is left, and ends its thread.
   void stop();
 
@@ -50,6 +52,7 @@ class Monitor {
   const Topology& topology_;
   const RunMemory& memory_;
   Doorbell& bell_;
+  const Stream& kernel_;
   std::chrono::microseconds nap_{200};
   const Stream stream_;  // of copies while a kernel runs
   PinnedArray<PolledWord> one_;

@@ -49,7 +49,7 @@ class Pipeline {
   explicit Pipeline(const Device& device, const Options& options = {})
       : device_{device}, options_{options}, engine_{device, options} {}
 
-  /// At most 32.
+  /// At most 24.
   template <class T>
   Topic<T> topic(const TopicOptions& options = {}) {
     static_assert(std::is_trivially_copyable_v<T>, "items cross processors byte by byte");

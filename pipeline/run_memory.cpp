@@ -82,7 +82,10 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   view.frames = frames;
   view.subscriptions = subscriptions;
-  view.is_in_loop = topology_.ends[number].is_in_loop ? 1 : 0;
+  const Topology::TopicEnds& ends = topology_.ends[number];
+  view.is_in_loop = ends.is_in_loop ? 1 : 0;
+  view.rings_publish = !ends.has_device_producer && ends.has_host_subscriber ? 1 : 0;
+  view.rings_release = ends.has_device_producer ? 0 : 1;
   view.words = polled.take<FrameWords>(slots);
   view.end = polled.take<PolledWord>();
   polled.set(view.end, kOpen);
@@ -187,7 +190,8 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
     const auto flush = static_cast<std::uint64_t>(
                            std::max<std::int64_t>(topology_.topics[t].options.flush_after.count(), 0)) *
                        1000;
-    view.flush_ns = std::min(view.flush_ns, flush);
+    // What a loop waits for comes out of it: nothing else will fill its frames.
+    view.flush_ns = topology_.ends[t].is_in_loop ? 0 : std::min(view.flush_ns, flush);
   }
   for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
     const std::uint32_t t = facts.inputs[i];
@@ -222,9 +226,14 @@ void RunMemory::lay_out_loops() {
         (inside ? loop.inside : loop.outside)[n++] = {view.inputs[i].topic, view.inputs[i].done};
       }
     }
-    host_->loops[l] = device_->loops[l] = loop;
-    host_->loops[l].is_judged_here = is_device ? 0 : 1;
-    device_->loops[l].is_judged_here = is_device ? 1 : 0;
+    for (RunView* const view : {host_.get(), device_.get()}) {
+      const bool is_gpu = view == device_.get();
+      loop.is_judged_here = is_gpu == is_device ? 1 : 0;
+      Arena& own = arena(is_gpu ? Side::kDevice : Side::kHost);
+      LoopView* const at = own.take<LoopView>();
+      own.set(at, &loop, sizeof loop);
+      view->loops[l] = at;
+    }
   }
 }
 

@@ -39,7 +39,9 @@ class RunMemory {
   /// `stream`, all of them at once.
   class Snapshot {
    public:
-    std::uint64_t word(const PolledWord* at) const { return static_cast<const Word*>(find(at))->load_relaxed(); }
+    std::uint64_t word(const PolledWord* at) const {
+      return static_cast<const Word*>(find(at))->load_relaxed();
+    }
     const StageState& stage(const StageState* at) const { return *static_cast<const StageState*>(find(at)); }
 
    private:

@@ -9,7 +9,7 @@
 
 namespace esker::pipeline::detail {
 
-inline constexpr std::uint32_t kMostInputs = 4, kMostTopics = 32, kMostStages = 32;
+inline constexpr std::uint32_t kMostInputs = 4, kMostTopics = 24, kMostStages = 24;
 inline constexpr std::uint32_t kNone = ~0u;
 
 /// How a run ended.
@@ -86,7 +86,7 @@ struct RunView {
   StageState* states[kMostStages];
   PolledWord* open_producers[kMostTopics];     // stages that may still publish
   PolledWord* outside_producers[kMostTopics];  // of them, those outside of the topic's loop
-  LoopView loops[kMostStages];
+  const LoopView* loops[kMostStages];
   SideState* side;
   PolledWord* claimed;   // in this side's memory: not 0, one of it has ended the run
   PolledWord* failures;  // likewise: frames that it has marked as failed
@@ -123,15 +123,15 @@ struct RunView {
   }
 
   ESKER_HD bool is_inside(std::uint32_t topic, std::uint32_t loop) const {
-    for (std::uint32_t i = 0; i < loops[loop].n_inside; ++i) {
-      if (loops[loop].inside[i].topic == topic) return true;
+    for (std::uint32_t i = 0; i < loops[loop]->n_inside; ++i) {
+      if (loops[loop]->inside[i].topic == topic) return true;
     }
     return false;
   }
 
   /// All that feed the loop have ended, and nothing is in it: closes its topics. Any team that is idle calls.
   ESKER_HD bool try_end_loop(std::uint32_t number) const {
-    const LoopView& loop = loops[number];
+    const LoopView& loop = *loops[number];
     if (loop.is_judged_here == 0) return false;
     for (std::uint32_t i = 0; i < loop.n_outside; ++i) {
       const std::uint64_t end = topics[loop.outside[i].topic].end->word.load_acquire();

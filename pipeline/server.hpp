@@ -64,14 +64,14 @@ class Server {
       run_source(node);
     } else {
       for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
-      idle_since_ = Team::now_ns();
+      const std::uint64_t began = Team::now_ns();
       while (true) {
         const std::uint64_t got = team_.of_leader([&] { return poll(); });
         if (got == kNothing) continue;
-        if (got == kOver) return;
-        if (got == kEnded) break;
+        if (got == kOver || got == kEnded) break;
         take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
       }
+      if (team_.lane() == 0) add_counts(Team::now_ns() - began);
     }
     leave(node);
   }
@@ -84,6 +84,15 @@ class Server {
   ESKER_HD const StageView& view() const { return run_.stages[number_]; }
   ESKER_HD void count(StageCount what, std::uint64_t n) const {
     (void)run_.states[number_]->counts[what].fetch_add_relaxed(n);
+  }
+
+  /// Once, at the end: a team keeps its counts, and looks at the clock only when it has nothing to do.
+  ESKER_HD void add_counts(std::uint64_t ns) const {
+    count(kStarvedNs, starved_ns_);
+    count(kBusyNs, ns - starved_ns_);
+    count(kFrames, frames_);
+    count(kItems, items_);
+    count(kSkipped, skipped_);
   }
 
   // --- Taking. The leader calls.
@@ -105,9 +114,10 @@ class Server {
       } else if (found == Poll::kFrame) {
         claimed_ = tickets_[i];
         tickets_[i] = kNoTicket;
-        const std::uint64_t now = Team::now_ns();
-        count(kStarvedNs, now - idle_since_);
-        idle_since_ = now;
+        if (idle_since_ != 0) {
+          starved_ns_ += Team::now_ns() - idle_since_;
+          idle_since_ = 0;
+        }
         team_.has_worked();
         return std::uint64_t{kFirstInput + i} << 32 | items;
       }
@@ -138,10 +148,10 @@ class Server {
   }
   /// There is nothing to do.
   ESKER_HD void rest(const StageView& stage) {
+    const std::uint64_t now = Team::now_ns();
+    if (idle_since_ == 0) idle_since_ = now;
+    if (stage.outputs != 0 && now - idle_since_ >= stage.flush_ns) flush_outputs(stage);
     if (stage.loop != kNone) (void)run_.try_end_loop(stage.loop);
-    // Of threads the pipeline's monitor flushes what is old.
-    if (!Team::kIsThread && stage.outputs != 0 && Team::now_ns() - idle_since_ > stage.flush_ns)
-      flush_outputs(stage);
     team_.idle(
         [&] {
           if (run_.is_over()) return true;
@@ -196,17 +206,12 @@ class Server {
       }
       team_.leader([&] { finish(input, topic, number); });
     }
-    if (team_.lane() == 0) {
-      const std::uint64_t now = Team::now_ns();
-      count(kBusyNs, now - idle_since_);
-      idle_since_ = now;
-      count(kFrames, 1);
-      count(kItems, frame.count);
-      if (has_failed) count(kSkipped, 1);
-      if constexpr (Team::kIsThread) {
-        if (stage.outputs == 0 && stage.maps_to == kNone && frame.born_ns != 0)
-          add_latency(now - frame.born_ns);
-      }
+    ++frames_;
+    items_ += frame.count;
+    skipped_ += has_failed ? 1 : 0;
+    if constexpr (Team::kIsThread) {
+      if (stage.outputs == 0 && stage.maps_to == kNone && frame.born_ns != 0)
+        add_latency(Team::now_ns() - frame.born_ns);
     }
   }
   void add_latency(std::uint64_t ns) const {
@@ -214,10 +219,21 @@ class Server {
     while (bucket + 1 < StageState::kLatencies && ns >> bucket > 1) ++bucket;
     (void)run_.states[number_]->latencies[bucket].fetch_add_relaxed(1);
   }
+  /// The leader calls, after the team's last read.
   ESKER_HD void finish(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {
-    topic.release(input.index, number);
-    (void)input.done->word.fetch_add_acq_rel(1);
-    team_.ring();
+    if constexpr (Team::kIsThread) {
+      topic.release(input.index, number);
+      (void)input.done->word.fetch_add_acq_rel(1);
+      if (topic.rings_release != 0) team_.ring();
+    } else {
+      fence_system();
+      finish_after_fence(input, topic, number);
+    }
+  }
+  ESKER_HD void finish_after_fence(const SubscriptionView& input, const TopicView& topic,
+                                   std::uint64_t number) const {
+    topic.release_after_fence(input.index, number);
+    (void)input.done->word.fetch_add_relaxed(1);  // after the fence, too
   }
 
   /// False: the run is over.
@@ -254,11 +270,21 @@ class Server {
     team_.leader([&] {
       if (has_failed) to.notes[to.slot_of(frame.number)].voids = 1;  // of a map: it has failed
       if (!to.add_filled_part(frame.number, stage.parts)) return;
-      const bool failed = to.notes[to.slot_of(frame.number)].voids != 0;
-      to.notes[to.slot_of(frame.number)].voids = 0;
-      (void)to.tail->word.fetch_add_acq_rel(to.positions());
-      to.publish(frame.number, out.count, out.tag, out.born_ns, failed);
-      finish(input, topic, frame.number);
+      SlotNotes& notes = to.notes[to.slot_of(frame.number)];
+      const bool failed = notes.voids != 0;
+      if (failed) notes.voids = 0;
+      if constexpr (Team::kIsThread) {
+        (void)to.tail->word.fetch_add_acq_rel(to.positions());
+        to.publish(frame.number, out.count, out.tag, out.born_ns, failed);
+        if (to.rings_publish != 0) team_.ring();
+        finish(input, topic, frame.number);
+      } else {
+        (void)to.tail->word.fetch_add_relaxed(to.positions());
+        to.describe(frame.number, out.tag, out.born_ns);
+        fence_system();
+        to.publish_after_fence(frame.number, out.count, failed);
+        finish_after_fence(input, topic, frame.number);
+      }
     });
     return true;
   }
@@ -319,8 +345,9 @@ class Server {
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;
-  bool has_room_ = false;  // of a map: for the frame that it has claimed
-  std::uint64_t idle_since_ = 0;
+  bool has_room_ = false;         // of a map: for the frame that it has claimed
+  std::uint64_t idle_since_ = 0;  // 0: it has something to do
+  std::uint64_t starved_ns_ = 0, frames_ = 0, items_ = 0, skipped_ = 0;
 };
 
 ESKER_PASS_END

@@ -101,7 +101,7 @@ class Stage {
       const detail::TopicView& topic = run_.topics[to.number];
       (void)topic.add_filled(frame.number, topic.positions());
       topic.publish(frame.number, frame.count, frame.tag, frame.born_ns, false);
-      team_.ring();
+      if (topic.rings_publish != 0) team_.ring();
     });
   }
 
@@ -184,7 +184,7 @@ class Stage {
       together.sync();  // all of them have written
       if (ready != 0 && is_mine && among.index == 0 && topic.add_filled(frame, among.total)) {
         topic.publish_emitted(frame);
-        team_.ring();
+        if (topic.rings_publish != 0) team_.ring();
       }
       is_left = is_left && !is_mine;
     }

@@ -55,6 +55,8 @@ struct TopicView {
   std::uint32_t slots_shift, shift;
   std::uint32_t capacity;  // items of a frame that is opened whole
   std::uint32_t subscriptions;
+  // Threads of the host sleep until it is published, or freed: those who do it ring the bell.
+  std::uint32_t rings_publish, rings_release;
   std::uint32_t is_in_loop;  // its producers may be those that it waits for
   PolledWord* drops_from;    // WhenFull::kDropOldest: `next` of the one subscriber; else null
   PolledWord* dropped;       // frames
@@ -101,16 +103,23 @@ struct TopicView {
   }
   /// Of a map, which fills a frame in so many parts: one of them is written.
   ESKER_HD bool add_filled_part(std::uint64_t frame, std::uint32_t parts) const {
-    if (parts == 1) return true;
-    return filled[slot_of(frame)].fetch_add_acq_rel(1) + 1 == (round_of(frame) + 1) * parts;  // [fill]
+    return parts == 1 ||
+           filled[slot_of(frame)].fetch_add_acq_rel(1) + 1 == (round_of(frame) + 1) * parts;  // [fill]
   }
   /// The caller has filled the frame, alone or as the last one.
   ESKER_HD void publish(std::uint64_t frame, std::uint32_t count, std::uint64_t tag, std::uint64_t born_ns,
                         bool has_failed) const {
+    describe(frame, tag, born_ns);
+    words[slot_of(frame)].published.store_release(published_word(frame, count, has_failed));  // [fill]
+  }
+  // The same in two steps, with fence_system() between them: one fence for several words.
+  ESKER_HD void describe(std::uint64_t frame, std::uint64_t tag, std::uint64_t born_ns) const {
     FrameWords& w = words[slot_of(frame)];
     w.tag = tag;
     w.born_ns = born_ns;
-    w.published.store_release(published_word(frame, count, has_failed));  // [fill]
+  }
+  ESKER_HD void publish_after_fence(std::uint64_t frame, std::uint32_t count, bool has_failed) const {
+    words[slot_of(frame)].published.store_after_fence(published_word(frame, count, has_failed));  // [fill]
   }
   /// {round + 1: 32 bits, failed: 1 bit, items: 31 bits}
   ESKER_HD std::uint64_t published_word(std::uint64_t frame, std::uint32_t count, bool has_failed) const {
@@ -164,6 +173,9 @@ struct TopicView {
   /// All lanes of the team have read it.
   ESKER_HD void release(std::uint32_t subscription, std::uint64_t frame) const {
     freed[subscription * slots() + slot_of(frame)].store_release(round_of(frame) + 1);  // [reuse]
+  }
+  ESKER_HD void release_after_fence(std::uint32_t subscription, std::uint64_t frame) const {
+    freed[subscription * slots() + slot_of(frame)].store_after_fence(round_of(frame) + 1);  // [reuse]
   }
 };
 

@@ -19,7 +19,7 @@ namespace {
 using pipeline::Crossing;
 
 std::uint64_t slots_of(const PipelineBench& bench, std::uint64_t frame_bytes) {
-  return std::clamp<std::uint64_t>((std::uint64_t{1} << 30) / frame_bytes, 1, bench.frames);
+  return std::clamp<std::uint64_t>((std::uint64_t{256} << 20) / frame_bytes, 16, bench.frames);
 }
 std::string size_of(std::uint64_t bytes) {
   return bytes >= (1u << 20) ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
@@ -35,7 +35,7 @@ nlohmann::json take_ping_pong(const PipelineBench& bench) {
   nlohmann::json all;
   for (const std::uint64_t kib : {4, 16, 64, 256, 1024, 4096}) {
     const std::uint64_t bytes = kib << 10;
-    const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 64),
+    const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 4 * slots_of(bench, bytes)),
                         few = std::clamp<std::uint64_t>(frames, 64, 4096);
     const auto slots = static_cast<std::uint32_t>(slots_of(bench, bytes));
     const auto scaled = [frames](double seconds, std::uint64_t n) {
@@ -124,7 +124,7 @@ nlohmann::json take_chains(const PipelineBench& bench) {
   for (const std::uint64_t bytes : {std::uint64_t{16} << 10, std::uint64_t{4} << 20}) {
     for (const bool returns : {false, true}) {
       for (std::uint32_t n = 1; n <= 4; ++n) {
-        const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 64);
+        const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 4 * slots_of(bench, bytes));
         const Chain chain{.frame_bytes = bytes,
                           .frames = frames,
                           .stages = n,

@@ -86,7 +86,7 @@ int main(int argc, char** argv) try {
   line.add("figure", &names, "which, with commas between them, or all")
       .add("repeats", &repeats, "runs of each side, in turn")
       .add("bytes", &bytes, "that a run moves each way; 0: 2 GB on a GPU, 64 MB on a CPU")
-      .add("frames", &frames, "of a topic, at most: 1 GiB of large ones")
+      .add("frames", &frames, "of a topic, at most: 256 MiB of large ones")
       .add("json", &json, "write one JSON object to this file; - is standard output");
   const esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1000) usage("--repeats is 1 to 1000");
