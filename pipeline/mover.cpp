@@ -9,6 +9,7 @@ namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;  // of one copy
+constexpr std::uint64_t kSmallBytes = std::uint64_t{256} << 10;
 constexpr std::size_t kMostUnderWay = 8;
 constexpr std::chrono::microseconds kLongestNap{50};
 }  // namespace
@@ -64,7 +65,9 @@ bool Mover::start_copies() {
     if (n != 0 && from_.slot_of(started_ + n) == 0) break;  // not next to the others
     ++n;
   }
-  if (n == 0) return false;
+  // A small copy waits for the one before it: meanwhile more frames come, and go together.
+  if (n == 0 || (!under_way_.empty() && n * from_.stride < kSmallBytes && 2 * n < from_.slots()))
+    return false;
   copy(started_, n);
   started_ += n;
   return true;

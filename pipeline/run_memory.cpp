@@ -198,7 +198,10 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
     const auto& subscribers = topology_.ends[t].subscribers;
     const auto index = static_cast<std::uint32_t>(std::find(subscribers.begin(), subscribers.end(), number) -
                                                   subscribers.begin());
-    view.inputs[i] = {t, index, own.take<PolledWord>(), own.take<PolledWord>()};
+    const bool is_from_host = facts.side == Side::kDevice && !topology_.ends[t].has_device_producer &&
+                              crossings_[t] != Crossing::kBatched;
+    view.inputs[i] = {t, index, own.take<PolledWord>(), own.take<PolledWord>(),
+                      is_from_host ? own.take<PolledWord>() : nullptr};
     if (topology_.topics[t].options.when_full == WhenFull::kDropOldest) {
       host_->topics[t].drops_from = device_->topics[t].drops_from = view.inputs[i].next;
       host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();

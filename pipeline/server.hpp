@@ -79,6 +79,7 @@ class Server {
  private:
   static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
   static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2;
+  static constexpr std::uint32_t kFarPolls = 16;   // so seldom it looks for the end
   static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
 
   ESKER_HD const StageView& view() const { return run_.stages[number_]; }
@@ -141,9 +142,15 @@ class Server {
       has_room_ = false;
     }
     const std::uint64_t frame = tickets_[i] / stage.parts;
+    if (input.is_far(frame)) {
+      return ++far_polls_ % kFarPolls == 0 && topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+    }
     // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
     if (stage.maps_to != kNone && !has_room_) has_room_ = run_.topics[stage.maps_to].has_room(frame);
-    if (topic.sees(frame, items)) return Poll::kFrame;
+    if (topic.sees(frame, items)) {
+      input.has_seen(frame);
+      return Poll::kFrame;
+    }
     return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
   }
   /// There is nothing to do.
@@ -345,6 +352,7 @@ class Server {
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;
+  std::uint32_t far_polls_ = 0;
   bool has_room_ = false;         // of a map: for the frame that it has claimed
   std::uint64_t idle_since_ = 0;  // 0: it has something to do
   std::uint64_t starved_ns_ = 0, frames_ = 0, items_ = 0, skipped_ = 0;

@@ -184,6 +184,21 @@ struct SubscriptionView {
   std::uint32_t topic, index;  // among the topic's
   PolledWord* next;            // frames that teams have claimed
   PolledWord* done;            // frames whose function has returned
+  // Of a GPU's stage whose topic the host writes: one more than the last frame that a team has seen
+  // published, in the GPU's memory. A team whose frame is far from there polls this word, and leaves the bus
+  // to others. Null: all poll their frames.
+  PolledWord* seen;
+  static constexpr std::uint64_t kWindow = 32;
+
+  ESKER_HD bool is_far(std::uint64_t frame) const {
+    return seen != nullptr && frame >= seen->word.load_relaxed() + kWindow;
+  }
+  ESKER_HD void has_seen(std::uint64_t frame) const {
+    if (seen == nullptr) return;
+    std::uint64_t now = seen->word.load_relaxed();
+    while (now <= frame && !seen->word.compare_exchange_relaxed(now, frame + 1)) {
+    }
+  }
 };
 
 }  // namespace esker::pipeline::detail
