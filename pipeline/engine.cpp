@@ -42,11 +42,12 @@ std::vector<std::uint32_t> divide(const Topology& topology, std::uint64_t gpu_te
     std::uint64_t n = stage.workers;
     if (n == 0) n = stage.side == Side::kHost ? 1 : (gpu_teams - asked) / others;
     if (stage.side == Side::kDevice) {
-      // More teams than frames that can wait for them would only poll.
+      // A half of the frames waits while teams work on the other; with more teams than that each would wait
+      // for the ring to come round (docs/results/pipelines.md).
       std::uint64_t most = 0;
       for (const std::uint32_t t : stage.inputs)
         most += std::uint64_t{topology.topics[t].options.frames} * stage.parts;
-      n = std::clamp<std::uint64_t>(n, 1, std::max<std::uint64_t>(most, 1));
+      n = std::clamp<std::uint64_t>(n, 1, std::max<std::uint64_t>(most / 2, 1));
     }
     teams.push_back(static_cast<std::uint32_t>(n));
   }

@@ -39,7 +39,7 @@ struct StageKernel {
     const auto group = static_cast<std::uint32_t>(lane.group_id());
     std::uint32_t i = 0;
     while (group >= ends[i]) ++i;
-    Server<GroupTeam> server(team, view);
+    Server<GroupTeam> server(team, view, i == 0 ? group : group - ends[i - 1]);
     nodes.visit(stages[i], [&](const auto& node) { server.serve(node); });
 #endif
   }

@@ -40,6 +40,7 @@ struct StageFacts {
   std::vector<std::uint32_t> pipelines;  // whose topics these are
   std::uint32_t workers = 0;             // 0: as many as are good
   std::uint32_t parts = 1;
+  bool is_staged = false;
 };
 
 /// What a user says about a stage. Built in steps: from(), into(), at_end(), workers().
@@ -80,6 +81,13 @@ struct StageSpec {
   StageSpec workers(std::uint32_t n) const {
     StageSpec next = *this;
     next.facts.workers = n;
+    return next;
+  }
+  /// On a GPU a team first copies a frame that is in the host's memory into the GPU's: for functions that
+  /// read their input more than once, or not in order.
+  StageSpec staged() const {
+    StageSpec next = *this;
+    next.facts.is_staged = true;
     return next;
   }
   /// Of a map whose output items depend on their own input items alone: so many teams work on a frame, each

@@ -207,6 +207,15 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
       host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();
     }
   }
+  if (facts.is_staged && facts.side == Side::kDevice) {
+    for (const std::uint32_t t : facts.inputs)
+      view.staging_stride = std::max(view.staging_stride, device_->topics[t].stride);
+    const std::uint64_t bytes = view.staging_stride * teams;
+    device_frames_.push_back(
+        device_handle_.memory<std::byte>(bytes, {"staged frames of '" + facts.name + "'", false}));
+    frame_bytes_ += bytes;
+    view.staging = device_frames_.back().data();
+  }
   StageState* const state = own.take<StageState>();
   own.set(&state->active, teams);
   host_->stages[number] = device_->stages[number] = view;

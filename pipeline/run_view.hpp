@@ -63,6 +63,9 @@ struct StageView {
   std::uint32_t parts;    // of a map: a frame is done in so many
   std::uint32_t loop;     // that it is part of; kNone
   std::uint32_t teams;
+  std::byte* staging;  // a frame of an input for each team, in the GPU's memory; null: they read frames where
+                       // they are
+  std::uint64_t staging_stride;
   std::uint64_t flush_ns;
 };
 

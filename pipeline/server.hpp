@@ -54,7 +54,9 @@ class OneLane {
 template <class Team>
 class Server {
  public:
-  ESKER_HD Server(Team& team, const RunView& run) : team_{team}, run_{run} {}
+  /// `index`: of the team among those that the stage begins with.
+  ESKER_HD Server(Team& team, const RunView& run, std::uint32_t index = 0)
+      : team_{team}, run_{run}, index_{index} {}
 
   /// Until the stage has ended for this team, or the run is over.
   template <class Node>
@@ -193,7 +195,9 @@ class Server {
     const FrameWords& words = topic.words[topic.slot_of(number)];
     const Input from{number, words.tag, words.born_ns};
     const bool has_failed = (items & TopicView::kFailedBit) != 0;
-    const Frame<const Item> frame{topic.items<const Item>(number),
+    const Frame<const Item> frame{stage.staging == nullptr ? topic.items<const Item>(number)
+                                                           : staged(stage, topic.items<const Item>(number),
+                                                                    items & ~TopicView::kFailedBit),
                                   items & ~TopicView::kFailedBit,
                                   topic.capacity,
                                   number,
@@ -220,6 +224,20 @@ class Server {
       if (stage.outputs == 0 && stage.maps_to == kNone && frame.born_ns != 0)
         add_latency(Team::now_ns() - frame.born_ns);
     }
+  }
+  /// A copy of the frame, in the GPU's memory.
+  template <class Item>
+  ESKER_HD const Item* staged(const StageView& stage, const Item* from, std::uint32_t items) const {
+    struct alignas(16) Part {
+      std::uint64_t words[2];
+    };
+    auto* const to = reinterpret_cast<Part*>(stage.staging + index_ * stage.staging_stride);
+    const auto n =
+        static_cast<std::uint32_t>((std::uint64_t{items} * sizeof(Item) + sizeof(Part) - 1) / sizeof(Part));
+    for (std::uint32_t i = team_.lane(); i < n; i += team_.lanes())
+      to[i] = reinterpret_cast<const Part*>(from)[i];
+    team_.sync();
+    return reinterpret_cast<const Item*>(to);
   }
   void add_latency(std::uint64_t ns) const {
     std::uint32_t bucket = 0;
@@ -349,6 +367,7 @@ class Server {
 
   Team& team_;
   const RunView& run_;
+  const std::uint32_t index_;
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;

@@ -35,7 +35,7 @@ nlohmann::json take_ping_pong(const PipelineBench& bench) {
   nlohmann::json all;
   for (const std::uint64_t kib : {4, 16, 64, 256, 1024, 4096}) {
     const std::uint64_t bytes = kib << 10;
-    const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 4 * slots_of(bench, bytes)),
+    const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 8 * slots_of(bench, bytes)),
                         few = std::clamp<std::uint64_t>(frames, 64, 4096);
     const auto slots = static_cast<std::uint32_t>(slots_of(bench, bytes));
     const auto scaled = [frames](double seconds, std::uint64_t n) {
@@ -124,7 +124,7 @@ nlohmann::json take_chains(const PipelineBench& bench) {
   for (const std::uint64_t bytes : {std::uint64_t{16} << 10, std::uint64_t{4} << 20}) {
     for (const bool returns : {false, true}) {
       for (std::uint32_t n = 1; n <= 4; ++n) {
-        const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 4 * slots_of(bench, bytes));
+        const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 8 * slots_of(bench, bytes));
         const Chain chain{.frame_bytes = bytes,
                           .frames = frames,
                           .stages = n,

@@ -78,7 +78,7 @@ using esker::bench::PipelineFigure;
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::uint64_t repeats = 5, bytes = 0, frames = 256;
+  std::uint64_t repeats = 5, bytes = 0, frames = 1024;
   std::string names = "ping-pong", json, list;
   for (const PipelineFigure& figure : esker::bench::pipeline_figures())
     list += fmt::format("\n  {:10} {}", figure.name, figure.what);

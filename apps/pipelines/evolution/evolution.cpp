@@ -125,10 +125,10 @@ class Evolution {
                   .from(start, mutants)
                   .into(population)
                   .workers(workers),
-              pipeline::on_device::map("evaluate", population, evaluated, evaluate()),
+              pipeline::on_device::map("evaluate", population, evaluated, evaluate()).staged(),
               pipeline::on_host::frames("select", select).from(evaluated).into(selected).workers(workers),
               pipeline::on_host::frames("cross", cross).from(selected).into(children).workers(workers),
-              pipeline::on_device::map("mutate", children, mutants, mutate()));
+              pipeline::on_device::map("mutate", children, mutants, mutate()).staged());
     report_ = nlohmann::json::parse(report.json());
     return std::chrono::duration<double>(report.time).count();
   }

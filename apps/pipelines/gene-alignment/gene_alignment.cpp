@@ -97,12 +97,13 @@ class Alignments {
       return true;
     };
     const auto write_hits = [this](auto&, const Frame<const Hit>& frame) { write(frame); };
-    const pipeline::Report& report = p.run(
-        pipeline::on_host::source("read", read_next).into(target),
-        pipeline::on_device::map("score", target, hits, score).workers(pipe_apps::device_teams(device_)),
-        pipeline::on_host::frames("trace back", write_hits)
-            .from(hits)
-            .workers(static_cast<std::uint32_t>(options_.workers)));
+    const pipeline::Report& report = p.run(pipeline::on_host::source("read", read_next).into(target),
+                                           pipeline::on_device::map("score", target, hits, score)
+                                               .staged()
+                                               .workers(pipe_apps::device_teams(device_)),
+                                           pipeline::on_host::frames("trace back", write_hits)
+                                               .from(hits)
+                                               .workers(static_cast<std::uint32_t>(options_.workers)));
     report_ = nlohmann::json::parse(report.json());
     return std::chrono::duration<double>(report.time).count();
   }

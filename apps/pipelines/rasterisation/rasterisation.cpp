@@ -148,6 +148,7 @@ class Rasterisation {
         p.run(pipeline::on_host::source("start", start).into(first),
               pipeline::on_host::items("set up", set_up).from(first, next).into(triangles).workers(workers),
               pipeline::on_device::map("rasterise", triangles, pixels, rasterise())
+                  .staged()
                   .workers(pipe_apps::device_teams(device_)),
               pipeline::on_host::frames("compose", compose).from(pixels).into(next).workers(workers));
     report_ = nlohmann::json::parse(report.json());

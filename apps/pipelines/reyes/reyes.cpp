@@ -80,7 +80,8 @@ class Renderer {
         p.run(pipeline::on_host::source("make", make).into(patches),
               pipeline::on_device::items("split", reyes::Split<Topic, Topic>{table_.screen, halves, small})
                   .from(patches, halves)
-                  .into(halves, small),
+                  .into(halves, small)
+                  .staged(),
               pipeline::on_device::frames("draw", reyes::Draw{table_.screen, pixels_.data()}).from(small));
     report_ = nlohmann::json::parse(report.json());
     return std::chrono::duration<double>(report.time).count();
