@@ -81,7 +81,8 @@ class Server {
  private:
   static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
   static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2;
-  static constexpr std::uint32_t kFarPolls = 16;   // so seldom it looks for the end
+  static constexpr std::uint32_t kFarPolls = 16;  // so seldom it looks for the end
+  static constexpr std::uint32_t kRestsALook = Team::kIsThread ? 1 : 8;
   static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
 
   ESKER_HD const StageView& view() const { return run_.stages[number_]; }
@@ -160,7 +161,9 @@ class Server {
     const std::uint64_t now = Team::now_ns();
     if (idle_since_ == 0) idle_since_ = now;
     if (stage.outputs != 0 && now - idle_since_ >= stage.flush_ns) flush_outputs(stage);
-    if (stage.loop != kNone) (void)run_.try_end_loop(stage.loop);
+    // One team is enough: while it has something to do its loop has not ended. It reads words of both sides.
+    if (stage.loop != kNone && index_ == 0 && ++rests_ % kRestsALook == 0)
+      (void)run_.try_end_loop(stage.loop);
     team_.idle(
         [&] {
           if (run_.is_over()) return true;
@@ -371,7 +374,7 @@ class Server {
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;
-  std::uint32_t far_polls_ = 0;
+  std::uint32_t far_polls_ = 0, rests_ = 0;
   bool has_room_ = false;         // of a map: for the frame that it has claimed
   std::uint64_t idle_since_ = 0;  // 0: it has something to do
   std::uint64_t starved_ns_ = 0, frames_ = 0, items_ = 0, skipped_ = 0;
