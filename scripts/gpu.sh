@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(build tests sanitizer queue windows peers tasks apps)
+all_parts=(build tests sanitizer queue windows peers tasks pipelines apps)
 usage() {
   echo "usage: scripts/gpu.sh [--out DIR] [--packages DIR] [--only PART]..."
   echo "  --out DIR       results; default \$OUT, else build/gpu-results"
@@ -290,6 +290,15 @@ run_tasks() {
       --repeats 5 --seconds 0.5 || true
     while read -r line; do remark "$line"; done < <(
       grep -E ' times (as fast|the tasks)|speed-up|µs \(| idle |KiB: ' "$out/tasks-figure-$figure.log" 2>/dev/null || true)
+  done
+}
+
+run_pipelines() {
+  if ((gpus == 0)); then note skipped 0 pipelines "there is no GPU"; return; fi
+  local figure
+  for figure in ping-pong latency chains end; do
+    measure "pipelines-figure-$figure" "$(limit 60)" "$bin/esker-bench-pipeline" --device cuda --figure "$figure" \
+      --repeats 3 --bytes 500000000 || true
   done
 }
 

@@ -63,11 +63,15 @@ class Renderer {
     namespace pipeline = esker::pipeline;
     pipeline::Pipeline p(device_, options_.pipeline_options());
     const auto patches = p.topic<Patch>(options_.topic_options("patches"));
-    // Whatever is to be split has to find room.
-    pipeline::TopicOptions of_halves = options_.topic_options("halves");
-    of_halves.frames = std::max(of_halves.frames, 4096u);
-    const auto halves = p.topic<Patch>(of_halves);
-    const auto small = p.topic<Patch>(options_.topic_options("small"));
+    // A team works on a frame, so frames of few patches keep more teams busy. Whatever is to be split has to
+    // find room.
+    pipeline::TopicOptions of_halves = options_.topic_options("halves"),
+                           of_small = options_.topic_options("small");
+    for (pipeline::TopicOptions* const of : {&of_halves, &of_small}) {
+      of->frame_bytes = std::min(of->frame_bytes, std::uint64_t{4096});
+      of->frames = std::max(of->frames, 4096u);
+    }
+    const auto halves = p.topic<Patch>(of_halves), small = p.topic<Patch>(of_small);
     std::uint32_t next = 0;
     const auto make = [&](auto& stage) {
       if (next == table_.pots) return false;
