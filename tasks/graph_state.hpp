@@ -91,16 +91,12 @@ struct GraphPlace {
   // The compiler is told what is in memory; it sees what is at hand. Told that, too, nvcc 13.0 takes nodes'
   // code for unreachable, and leaves it out (docs/lab/tasks.md).
   /// What each lane's tasks have added: kSums, before the channels.
-  ESKER_HD std::uint64_t* sums() const {
-    return reinterpret_cast<std::uint64_t*>(scratch);
-  }
+  ESKER_HD std::uint64_t* sums() const { return reinterpret_cast<std::uint64_t*>(scratch); }
   ESKER_HD OwnChannel& own(std::uint32_t channel) const {
     return reinterpret_cast<OwnChannel*>(scratch + 2 * DomainLanes::kSums)[channel];
   }
   /// Where a channel's buffer starts: a column a word.
-  ESKER_HD std::uint32_t* buffer_of(const OwnChannel& channel) const {
-    return scratch + channel.buffer_at;
-  }
+  ESKER_HD std::uint32_t* buffer_of(const OwnChannel& channel) const { return scratch + channel.buffer_at; }
   ESKER_HD ChannelState& channel(std::uint32_t number) const {
     return DomainLanes::in_memory(state)->channels[number];
   }
