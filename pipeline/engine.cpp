@@ -12,6 +12,7 @@
 #include <thread>
 
 #include <esker/error.hpp>
+#include <esker/pipeline/host_workers.hpp>
 #include <esker/pipeline/monitor.hpp>
 #include <esker/pipeline/mover.hpp>
 #include <esker/pipeline/run_memory.hpp>
@@ -66,7 +67,8 @@ class Engine::Run {
         memory_{device, topology_, teams_},
         stream_{device.stream()},
         has_gpu_{device.backend() != Backend::kCpu},
-        monitor_{device, options_, topology_, memory_, bell_, stream_} {
+        workers_{bell_, has_gpu_, [this](std::uint32_t stage) { catch_from(stage); }, [this] { one_less(); }},
+        monitor_{device, options_, topology_, memory_, bell_, stream_, workers_} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,
                                                 topology_.topics[crossed.topic].item_bytes, bell_));
@@ -85,25 +87,29 @@ class Engine::Run {
   const RunMemory& memory() const { return memory_; }
   const Stream& stream() const { return stream_; }
 
-  void serve(std::uint32_t stage, std::function<void(ThreadTeam&)> function) {
-    served_.push_back({stage, std::move(function)});
+  void serve(std::uint32_t stage, const MakeSeat& make) {
+    for (std::uint32_t i = 0; i < teams_[stage]; ++i)
+      workers_.add(stage, topology_.depth[stage], make(bell_, has_gpu_, i));
   }
   void go() {
     began_ = std::chrono::steady_clock::now();
-    left_.store(served_.size() + movers_.size(), std::memory_order_relaxed);
-    for (Served& served : served_) {
-      threads_.emplace_back([this, &served] {
-        ThreadTeam team(bell_, has_gpu_);
-        guard(served.stage, [&] { served.function(team); });
-      });
-    }
+    left_.store(1 + movers_.size(), std::memory_order_relaxed);
+    workers_.start();
     for (auto& mover : movers_) {
-      threads_.emplace_back([this, &mover] { guard(kNone, [&] { mover->run(); }); });
+      threads_.emplace_back([this, &mover] {
+        try {
+          mover->run();
+        } catch (...) {
+          catch_from(kNone);
+        }
+        one_less();
+      });
     }
     monitor_.start();
   }
   bool has_ended() const { return left_.load(std::memory_order_acquire) == 0 && stream_.is_idle(); }
   void join() {
+    workers_.join();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
     const auto end = [&] { time_ = std::chrono::steady_clock::now() - began_; };
@@ -130,23 +136,16 @@ class Engine::Run {
   const Monitor& monitor() const { return monitor_; }
 
  private:
-  struct Served {
-    std::uint32_t stage;
-    std::function<void(ThreadTeam&)> function;
-  };
-  /// What a stage throws ends the run.
-  template <class Function>
-  void guard(std::uint32_t stage, const Function& function) {
-    try {
-      function();
-    } catch (...) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (thrown_ == nullptr) thrown_ = std::current_exception();
-      }
-      memory_.host().end(Outcome::kFailed, stage, 0, 0, 0);
-      bell_.ring();
+  /// In a catch clause: what a stage throws ends the run.
+  void catch_from(std::uint32_t stage) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (thrown_ == nullptr) thrown_ = std::current_exception();
     }
+    memory_.host().end(Outcome::kFailed, stage, 0, 0, 0);
+    bell_.ring();
+  }
+  void one_less() {
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) monitor_.request_end();
   }
 
@@ -158,11 +157,11 @@ class Engine::Run {
   const Stream stream_;
   const bool has_gpu_;
   Doorbell bell_;
+  HostWorkers workers_;
   Monitor monitor_;
-  std::vector<Served> served_;
   std::vector<std::unique_ptr<Mover>> movers_;
   std::vector<std::thread> threads_;
-  std::atomic<std::size_t> left_{0};
+  std::atomic<std::size_t> left_{0};  // the workers together, and each mover
   std::mutex mutex_;
   std::exception_ptr thrown_;  // guarded by mutex_
   std::chrono::steady_clock::time_point began_;
@@ -199,9 +198,7 @@ bool Engine::runs_on_gpu(std::uint32_t stage) const {
   return run_->topology().stages[stage].side == Side::kDevice;
 }
 std::uint32_t Engine::teams(std::uint32_t stage) const { return run_->teams(stage); }
-void Engine::serve(std::uint32_t stage, std::function<void(ThreadTeam&)> serve) {
-  for (std::uint32_t i = 0; i < run_->teams(stage); ++i) run_->serve(stage, serve);
-}
+void Engine::serve(std::uint32_t stage, const MakeSeat& make) { run_->serve(stage, make); }
 const RunView& Engine::host() const { return run_->memory().host(); }
 const RunView* Engine::device_view() const { return run_->memory().device(); }
 const Stream& Engine::stream() const { return run_->stream(); }

@@ -11,7 +11,7 @@
 #include <esker/pipeline/options.hpp>
 #include <esker/pipeline/report.hpp>
 #include <esker/pipeline/run_view.hpp>
-#include <esker/pipeline/thread_team.hpp>
+#include <esker/pipeline/seat.hpp>
 #include <esker/pipeline/topology.hpp>
 
 namespace esker::pipeline::detail {
@@ -32,8 +32,9 @@ class ESKER_API Engine {
   void prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams);
   bool runs_on_gpu(std::uint32_t stage) const;
   std::uint32_t teams(std::uint32_t stage) const;
-  /// A thread that calls serve(team) for a stage of the host.
-  void serve(std::uint32_t stage, std::function<void(ThreadTeam&)> serve);
+  /// A stage of the host has a seat a team: make(bell, has_gpu, index) makes one.
+  using MakeSeat = std::function<std::unique_ptr<Seat>(Doorbell& bell, bool has_gpu, std::uint32_t index)>;
+  void serve(std::uint32_t stage, const MakeSeat& make);
   const RunView& host() const;
   const RunView* device_view() const;
   const Stream& stream() const;

@@ -18,13 +18,14 @@ Outcome outcome_of(const SideState& side) {
 }  // namespace
 
 Monitor::Monitor(const Device& device, const Options& options, const Topology& topology,
-                 const RunMemory& memory, Doorbell& bell, const Stream& kernel)
+                 const RunMemory& memory, Doorbell& bell, const Stream& kernel, HostWorkers& workers)
     : device_{device},
       options_{options},
       topology_{topology},
       memory_{memory},
       bell_{bell},
       kernel_{kernel},
+      workers_{workers},
       stream_{device.stream()},
       one_{device.pinned<PolledWord>(1, {"the end of a run"})},
       partials_(topology.topics.size()) {
@@ -59,6 +60,7 @@ void Monitor::watch() {
     }
     pass_on_ends();
     flush_old();
+    workers_.relieve();
     report_failures();
     if (options_.hang_after.count() != 0) look_for_hang();
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <esker/device/device.hpp>
+#include <esker/pipeline/host_workers.hpp>
 #include <esker/pipeline/options.hpp>
 #include <esker/pipeline/report.hpp>
 #include <esker/pipeline/run_memory.hpp>
@@ -22,7 +23,7 @@ namespace esker::pipeline::detail {
 class Monitor {
  public:
   Monitor(const Device& device, const Options& options, const Topology& topology, const RunMemory& memory,
-          Doorbell& bell, const Stream& kernel);
+          Doorbell& bell, const Stream& kernel, HostWorkers& workers);
   ~Monitor() { stop(); }
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
@@ -53,6 +54,7 @@ class Monitor {
   const RunMemory& memory_;
   Doorbell& bell_;
   const Stream& kernel_;
+  HostWorkers& workers_;
   std::chrono::microseconds nap_{200};
   const Stream stream_;  // of copies while a kernel runs
   PinnedArray<PolledWord> one_;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@
 #include <esker/pipeline/node.hpp>
 #include <esker/pipeline/options.hpp>
 #include <esker/pipeline/report.hpp>
-#include <esker/pipeline/server.hpp>
+#include <esker/pipeline/seat.hpp>
 
 namespace esker::pipeline {
 
@@ -103,8 +104,10 @@ class Pipeline {
   template <class First, class... Rest>
   void serve_on_host(std::uint32_t number, const First& first, const Rest&... rest) {
     if (!engine_.runs_on_gpu(number)) {
-      engine_.serve(number, [node = first.node(number), view = &engine_.host()](detail::ThreadTeam& team) {
-        detail::Server<detail::ThreadTeam>(team, *view).serve(node);
+      engine_.serve(number, [&](Doorbell& bell, bool has_gpu, std::uint32_t index) {
+        const auto node = first.node(number);
+        return std::make_unique<detail::ServedSeat<std::decay_t<decltype(node)>>>(
+            bell, has_gpu, engine_.host(), node, index);
       });
     }
     serve_on_host(number + 1, rest...);

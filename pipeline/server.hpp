@@ -46,11 +46,15 @@ class OneLane {
   Team& team_;
 };
 
+/// What a thread's turn at a stage came to.
+enum class Turn : std::uint32_t { kWorked, kNothing, kEnded };
+
 /// Contract All lanes of the team call, together. Members are the same in all of them, but for tickets and
 ///          times, which the leader has.
-/// Protocol A team claims the next frame of each of its inputs before it is published, and polls that frame's
-///          words alone: so thousands of teams wait for thousands of frames without competing for one word. A
-///          frame that a team has claimed is its own until it is done, or will not come.
+/// Protocol A GPU's team claims the next frame of each of its inputs before it is published, and polls that
+///          frame's words alone: so thousands of teams wait for thousands of frames without competing for one
+///          word. A frame that a team has claimed is its own until it is done, or will not come. Threads of
+///          the host, which are few and take turns, claim what they see published.
 template <class Team>
 class Server {
  public:
@@ -58,30 +62,82 @@ class Server {
   ESKER_HD Server(Team& team, const RunView& run, std::uint32_t index = 0)
       : team_{team}, run_{run}, index_{index} {}
 
-  /// Until the stage has ended for this team, or the run is over.
+  template <class Node>
+  ESKER_HD void begin(const Node& node) {
+    number_ = node.number;
+    for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
+  }
+  /// Of a GPU: until the stage has ended for this team, or the run is over.
   template <class Node>
   ESKER_HD void serve(const Node& node) {
-    number_ = node.number;
-    if constexpr (Node::kKind == StageKind::kSource) {
-      run_source(node);
-    } else {
-      for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
-      const std::uint64_t began = Team::now_ns();
-      while (true) {
-        const std::uint64_t got = team_.of_leader([&] { return poll(); });
-        if (got == kNothing) continue;
-        if (got == kOver || got == kEnded) break;
-        take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
-      }
-      if (team_.lane() == 0) add_counts(Team::now_ns() - began);
+    begin(node);
+    const std::uint64_t began = Team::now_ns();
+    while (true) {
+      const std::uint64_t got = team_.of_leader([&] { return poll(); });
+      if (got == kNothing) continue;
+      if (got == kOver || got == kEnded) break;
+      take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
+    }
+    if (team_.lane() == 0) {
+      busy_ns_ = Team::now_ns() - began - idle_ns_[0];
+      add_counts();
     }
     leave(node);
   }
 
+  // --- A thread's turn, which ends with one frame, or stays until there is nothing to do.
+
+  template <class Node>
+  Turn take_turn(const Node& node, bool stays) {
+    Turn turn = Turn::kNothing;
+    do {
+      const std::uint64_t got = next<Node>();
+      if (got == kOver || got == kEnded) {
+        turn = Turn::kEnded;
+        break;
+      }
+      if (got == kNothing) break;
+      turn = Turn::kWorked;
+      if constexpr (Node::kKind == StageKind::kSource) {
+        if (!call_source(node)) turn = Turn::kEnded;
+      } else {
+        take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
+      }
+    } while (stays && turn == Turn::kWorked);
+    if (working_since_ != 0) {
+      busy_ns_ += Team::now_ns() - working_since_;
+      working_since_ = 0;
+    }
+    if (turn == Turn::kEnded) {
+      add_counts();
+      leave(node);
+    }
+    return turn;
+  }
+  template <class Node>
+  bool has_work(const Node&) const {
+    if (run_.is_over()) return true;
+    const StageView& stage = view();
+    if constexpr (Node::kKind == StageKind::kSource) return is_drained() || has_room_in_any(stage);
+    std::uint32_t n_ended = 0;
+    for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+      const TopicView& topic = run_.topics[stage.inputs[i].topic];
+      const std::uint64_t frame = stage.inputs[i].next->word.load_relaxed() / stage.parts;
+      std::uint32_t items = 0;
+      if (topic.sees(frame, items)) {
+        if (has_room_for(stage, frame)) return true;
+      } else if (tickets_[i] == kTicketEnded || topic.has_ended_before(frame)) {
+        ++n_ended;
+      }
+    }
+    return n_ended == stage.n_inputs;
+  }
+
  private:
   static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
-  static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2;
+  static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2, kCall = 3;
   static constexpr std::uint32_t kFarPolls = 16;  // so seldom it looks for the end
+  static constexpr std::uint32_t kFewTeams = 16;
   static constexpr std::uint32_t kRestsALook = Team::kIsThread ? 1 : 8;
   static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
 
@@ -91,9 +147,10 @@ class Server {
   }
 
   /// Once, at the end: a team keeps its counts, and looks at the clock only when it has nothing to do.
-  ESKER_HD void add_counts(std::uint64_t ns) const {
-    count(kStarvedNs, starved_ns_);
-    count(kBusyNs, ns - starved_ns_);
+  ESKER_HD void add_counts() const {
+    count(kStarvedNs, idle_ns_[0]);
+    count(kBlockedNs, idle_ns_[1]);
+    count(kBusyNs, busy_ns_);
     count(kFrames, frames_);
     count(kItems, items_);
     count(kSkipped, skipped_);
@@ -105,41 +162,50 @@ class Server {
     if (run_.is_over()) return kOver;
     const StageView& stage = view();
     std::uint32_t n_ended = 0;
+    bool is_waiting = false;  // a frame, for room
     for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
       if (tickets_[i] == kTicketEnded) {
         ++n_ended;
         continue;
       }
       std::uint32_t items = 0;
-      const Poll found = poll_input(stage, i, items);
+      Poll found = Poll::kNothing;
+      if constexpr (Team::kIsThread) {
+        found = claim_published(stage, i, items);
+      } else {
+        found = poll_input(stage, i, items);
+      }
       if (found == Poll::kEnded) {
         tickets_[i] = kTicketEnded;
         ++n_ended;
       } else if (found == Poll::kFrame) {
         claimed_ = tickets_[i];
         tickets_[i] = kNoTicket;
-        if (idle_since_ != 0) {
-          starved_ns_ += Team::now_ns() - idle_since_;
-          idle_since_ = 0;
-        }
-        team_.has_worked();
+        ends_idleness();
         return std::uint64_t{kFirstInput + i} << 32 | items;
+      } else if (found == Poll::kBlocked) {
+        is_waiting = true;
       }
     }
     if (n_ended == stage.n_inputs) return kEnded;
-    rest(stage);
+    rest(stage, is_waiting);
     return kNothing;
   }
-  enum class Poll { kNothing, kFrame, kEnded };
+  ESKER_HD void ends_idleness() {
+    if (idle_since_ != 0) {
+      const std::uint64_t now = Team::now_ns();
+      idle_ns_[is_idle_for_room_ ? 1 : 0] += now - idle_since_;
+      idle_since_ = 0;
+      if (Team::kIsThread && working_since_ == 0) working_since_ = now;
+    } else if (Team::kIsThread && working_since_ == 0) {
+      working_since_ = Team::now_ns();
+    }
+    if constexpr (!Team::kIsThread) team_.has_worked();
+  }
+  enum class Poll { kNothing, kBlocked, kFrame, kEnded };
   ESKER_HD Poll poll_input(const StageView& stage, std::uint32_t i, std::uint32_t& items) {
     const SubscriptionView& input = stage.inputs[i];
     const TopicView& topic = run_.topics[input.topic];
-    if (topic.drops_from != nullptr) {
-      std::uint64_t oldest = input.next->word.load_relaxed();
-      if (!topic.sees(oldest, items)) return topic.has_ended_before(oldest) ? Poll::kEnded : Poll::kNothing;
-      tickets_[i] = oldest;
-      return input.next->word.compare_exchange_relaxed(oldest, oldest + 1) ? Poll::kFrame : Poll::kNothing;
-    }
     if (tickets_[i] == kNoTicket) {
       tickets_[i] = input.next->word.fetch_add_relaxed(1);
       has_room_ = false;
@@ -150,33 +216,111 @@ class Server {
     }
     // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
     if (stage.maps_to != kNone && !has_room_) has_room_ = run_.topics[stage.maps_to].has_room(frame);
-    if (topic.sees(frame, items)) {
+    // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
+    // trip.
+    if ((stage.teams <= kFewTeams || topic.was_published(frame)) && topic.sees(frame, items)) {
       input.has_seen(frame);
       return Poll::kFrame;
     }
     return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
   }
-  /// There is nothing to do.
-  ESKER_HD void rest(const StageView& stage) {
+  /// There is nothing to do, or no room for what is done (`for_room`).
+  ESKER_HD void rest(const StageView& stage, bool for_room) {
     const std::uint64_t now = Team::now_ns();
-    if (idle_since_ == 0) idle_since_ = now;
+    if (idle_since_ == 0 || is_idle_for_room_ != for_room) {
+      if (idle_since_ != 0) idle_ns_[is_idle_for_room_ ? 1 : 0] += now - idle_since_;
+      idle_since_ = now;
+      is_idle_for_room_ = for_room;
+    }
     if (stage.outputs != 0 && now - idle_since_ >= stage.flush_ns) flush_outputs(stage);
     // One team is enough: while it has something to do its loop has not ended. It reads words of both sides.
     if (stage.loop != kNone && index_ == 0 && ++rests_ % kRestsALook == 0)
       (void)run_.try_end_loop(stage.loop);
-    team_.idle(
-        [&] {
-          if (run_.is_over()) return true;
-          for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
-            if (tickets_[i] >= kTicketEnded) continue;
-            std::uint32_t items = 0;
-            const TopicView& topic = run_.topics[stage.inputs[i].topic];
-            if (topic.sees(tickets_[i] / stage.parts, items)) return true;
-            if (topic.has_ended_before(tickets_[i] / stage.parts)) return true;
-          }
-          return false;
-        },
-        stage.teams);
+    if constexpr (!Team::kIsThread) {
+      team_.idle(
+          [&] {
+            if (run_.is_over()) return true;
+            for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+              if (tickets_[i] >= kTicketEnded) continue;
+              std::uint32_t items = 0;
+              const TopicView& topic = run_.topics[stage.inputs[i].topic];
+              if (topic.sees(tickets_[i] / stage.parts, items)) return true;
+              if (topic.has_ended_before(tickets_[i] / stage.parts)) return true;
+            }
+            return false;
+          },
+          stage.teams);
+    }
+  }
+
+  // --- Of threads.
+
+  bool is_drained() const { return run_.drain->word.load_relaxed() != 0; }
+  template <class Node>
+  std::uint64_t next() {
+    if constexpr (Node::kKind != StageKind::kSource) {
+      return poll();
+    } else {
+      const StageView& stage = view();
+      if (run_.is_over()) return kOver;
+      if (is_drained()) return kEnded;
+      if (!has_room_in_any(stage)) {
+        rest(stage, true);
+        return kNothing;
+      }
+      ends_idleness();
+      return kCall;
+    }
+  }
+  /// The oldest frame that no team has, if it is published.
+  Poll claim_published(const StageView& stage, std::uint32_t i, std::uint32_t& items) {
+    const SubscriptionView& input = stage.inputs[i];
+    const TopicView& topic = run_.topics[input.topic];
+    std::uint64_t oldest = input.next->word.load_relaxed();
+    const std::uint64_t frame = oldest / stage.parts;
+    if (!topic.sees(frame, items)) return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+    if (!has_room_for(stage, frame)) return Poll::kBlocked;
+    tickets_[i] = oldest;
+    return input.next->word.compare_exchange_relaxed(oldest, oldest + 1) ? Poll::kFrame : Poll::kNothing;
+  }
+  /// A frame of this number would find room at once. Those that never wait do not look.
+  bool has_room(const StageView& stage, const TopicView& topic, std::uint64_t frame) const {
+    if (topic.drops_from != nullptr) return true;
+    if (topic.is_in_loop == 0) return topic.has_room(frame);
+    return stage.loop != kNone || topic.has_room_outside(frame);
+  }
+  bool has_room_for(const StageView& stage, std::uint64_t frame) const {
+    return stage.maps_to == kNone ? has_room_in_any(stage)
+                                  : has_room(stage, run_.topics[stage.maps_to], frame);
+  }
+  bool has_room_in_any(const StageView& stage) const {
+    for (std::uint32_t left = stage.outputs; left != 0; left &= left - 1) {
+      const TopicView& topic = run_.topics[__builtin_ctz(left)];
+      const std::uint64_t position = topic.tail->word.load_relaxed();
+      if ((position & (topic.positions() - 1)) != 0 || has_room(stage, topic, position >> topic.shift))
+        return true;
+    }
+    return stage.outputs == 0;
+  }
+  /// Until it has published a frame. False: its function says that there is no more.
+  template <class Node>
+  bool call_source(const Node& node) {
+    const Input none{};
+    const std::uint64_t before = frames_reserved();
+    do {
+      Stage<Team> self(team_, run_, number_, none);
+      ++frames_;
+      if (!node.function(self)) return false;
+    } while (frames_reserved() == before && !run_.is_over() && !is_drained());
+    return true;
+  }
+  std::uint64_t frames_reserved() const {
+    std::uint64_t n = 0;
+    for (std::uint32_t left = view().outputs; left != 0; left &= left - 1) {
+      const TopicView& topic = run_.topics[__builtin_ctz(left)];
+      n += topic.tail->word.load_relaxed() >> topic.shift;
+    }
+    return n;
   }
   ESKER_HD void flush_outputs(const StageView& stage) const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
@@ -317,21 +461,6 @@ class Server {
     return true;
   }
 
-  template <class Node>
-  ESKER_HD void run_source(const Node& node) {
-    const Input none{};
-    std::uint64_t calls = 0;
-    const std::uint64_t began = Team::now_ns();
-    bool goes_on = true;
-    while (goes_on && !run_.is_over() && run_.drain->word.load_relaxed() == 0) {
-      Stage<Team> self(team_, run_, number_, none);
-      goes_on = node.function(self);
-      ++calls;
-    }
-    count(kFrames, calls);
-    count(kBusyNs, Team::now_ns() - began);
-  }
-
   // --- Leaving. The last team ends the stage.
 
   template <class Node>
@@ -375,9 +504,12 @@ class Server {
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;
   std::uint32_t far_polls_ = 0, rests_ = 0;
-  bool has_room_ = false;         // of a map: for the frame that it has claimed
-  std::uint64_t idle_since_ = 0;  // 0: it has something to do
-  std::uint64_t starved_ns_ = 0, frames_ = 0, items_ = 0, skipped_ = 0;
+  bool has_room_ = false;            // of a map: for the frame that it has claimed
+  std::uint64_t idle_since_ = 0;     // 0: it has something to do
+  std::uint64_t working_since_ = 0;  // of a thread, in its turn
+  bool is_idle_for_room_ = false;
+  std::uint64_t idle_ns_[2] = {0, 0};  // for want of input, and of room
+  std::uint64_t busy_ns_ = 0, frames_ = 0, items_ = 0, skipped_ = 0;
 };
 
 ESKER_PASS_END

@@ -9,15 +9,19 @@
 
 namespace esker::pipeline::detail {
 
+// What a host thread waits for may be a GPU's, which rings no bell.
+inline std::chrono::microseconds longest_nap(bool has_gpu) {
+  return std::chrono::microseconds{has_gpu ? 50 : 1000};
+}
+inline std::uint32_t yields(bool has_gpu) {
+  return has_gpu ? Backoff::kYieldsBesideADevice : Backoff::kYields;
+}
+
 class ThreadTeam {
  public:
   static constexpr bool kIsThread = true;
 
-  /// `has_gpu`: what it waits for may be a GPU's, which rings no bell.
-  ThreadTeam(Doorbell& bell, bool has_gpu)
-      : bell_{bell}, has_gpu_{has_gpu}, backoff_{longest_nap(has_gpu), yields(has_gpu)} {
-    if (has_gpu) use_fine_timers();
-  }
+  ThreadTeam(Doorbell& bell, bool has_gpu) : bell_{bell}, has_gpu_{has_gpu} {}
 
   std::uint32_t lane() const { return 0; }
   std::uint32_t lanes() const { return 1; }
@@ -36,7 +40,6 @@ class ThreadTeam {
 
   /// Something that others may wait for has changed.
   void ring() const { bell_.ring(); }
-  void has_worked() { backoff_.reset(); }
   /// Until ready() holds, or over() does: false.
   template <class Ready, class Over>
   bool wait(const Ready& ready, const Over& over) {
@@ -48,11 +51,6 @@ class ThreadTeam {
     }
     return true;
   }
-  /// Once, while it has nothing to do.
-  template <class Ready>
-  void idle(const Ready& ready, std::uint32_t) {
-    backoff_.wait(bell_, ready);
-  }
   static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                           std::chrono::steady_clock::now().time_since_epoch())
@@ -62,16 +60,8 @@ class ThreadTeam {
   static std::uint64_t birth_ns() { return now_ns(); }
 
  private:
-  static std::chrono::microseconds longest_nap(bool has_gpu) {
-    return std::chrono::microseconds{has_gpu ? 50 : 1000};
-  }
-  static std::uint32_t yields(bool has_gpu) {
-    return has_gpu ? Backoff::kYieldsBesideADevice : Backoff::kYields;
-  }
-
   Doorbell& bell_;
   const bool has_gpu_;
-  Backoff backoff_;
 };
 
 }  // namespace esker::pipeline::detail

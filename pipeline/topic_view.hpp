@@ -18,6 +18,13 @@ struct alignas(kLineBytes) PolledWord {
   Word word;
 };
 
+/// What is polled: acquired once it is ready. A GPU drops its processor's L1 cache with each load that
+/// acquires, and functions of other teams read from there while this one waits (docs/lab/pipelines.md).
+template <class Ready>
+ESKER_HD bool is_ready(const Word& word, const Ready& ready) {
+  return ready(word.load_relaxed()) && ready(word.load_acquire());
+}
+
 /// What producers keep of a frame of items that are emitted one at a time.
 struct SlotNotes {
   std::uint64_t voids;  // positions without an item; of a map: not 0: the frame has failed
@@ -77,7 +84,8 @@ struct TopicView {
     const std::uint64_t slot = slot_of(frame), round = round_of(frame);
     if (round == 0) return true;
     for (std::uint32_t s = 0; s < subscriptions; ++s) {
-      if (freed[s * slots() + slot].load_acquire() < round) return false;  // [reuse]
+      if (!is_ready(freed[s * slots() + slot], [&](std::uint64_t r) { return r >= round; }))
+        return false;  // [reuse]
     }
     return true;
   }
@@ -160,6 +168,10 @@ struct TopicView {
 
   // Subscribers.
 
+  /// Without acquiring it: sees() follows.
+  ESKER_HD bool was_published(std::uint64_t frame) const {
+    return words[slot_of(frame)].published.load_relaxed() >> 32 == ((round_of(frame) + 1) & 0xffffffffu);
+  }
   /// The frame is published. `count` is how many items are in it, with kFailedBit if a stage has marked it.
   ESKER_HD bool sees(std::uint64_t frame, std::uint32_t& count) const {
     const std::uint64_t word = words[slot_of(frame)].published.load_acquire();  // [fill]
@@ -168,8 +180,8 @@ struct TopicView {
   }
   /// After sees() has said no: the frame will not come.
   ESKER_HD bool has_ended_before(std::uint64_t frame) const {
-    return end->word.load_acquire() <= frame;
-  }  // [end]
+    return is_ready(end->word, [&](std::uint64_t n) { return n <= frame; });  // [end]
+  }
   /// All lanes of the team have read it.
   ESKER_HD void release(std::uint32_t subscription, std::uint64_t frame) const {
     freed[subscription * slots() + slot_of(frame)].store_release(round_of(frame) + 1);  // [reuse]

@@ -94,6 +94,21 @@ void find_loops(Topology& t) {
   }
 }
 
+/// Edges within a loop do not count.
+void find_depths(Topology& t) {
+  t.depth.assign(t.stages.size(), 0);
+  for (std::size_t round = 1; round < t.stages.size(); ++round) {
+    for (const Topology::TopicEnds& ends : t.ends) {
+      for (const std::uint32_t from : ends.producers) {
+        for (const std::uint32_t to : ends.subscribers) {
+          if (t.loop[from] == kNone || t.loop[from] != t.loop[to])
+            t.depth[to] = std::max(t.depth[to], t.depth[from] + 1);
+        }
+      }
+    }
+  }
+}
+
 void check_stage(const Topology& t, const StageFacts& stage) {
   if (stage.kind != StageKind::kSource && stage.inputs.empty())
     refuse(fmt::format("stage '{}' takes from no topic: say .from(topic)", stage.name));
@@ -176,6 +191,7 @@ Topology Topology::check(std::uint32_t pipeline, const std::vector<TopicFacts>& 
   }
   connect(t);
   find_loops(t);
+  find_depths(t);
   for (std::uint32_t topic = 0; topic < topics.size(); ++topic) check_topic(t, topic);
   return t;
 }

@@ -24,8 +24,9 @@ struct Topology {
   };
   std::vector<TopicFacts> topics;
   std::vector<StageFacts> stages;
-  std::vector<TopicEnds> ends;      // of topics
-  std::vector<std::uint32_t> loop;  // of stages: its number; kNone
+  std::vector<TopicEnds> ends;       // of topics
+  std::vector<std::uint32_t> loop;   // of stages: its number; kNone
+  std::vector<std::uint32_t> depth;  // of stages: how many are between it and the sources
   std::uint32_t n_loops = 0;
 
   /// Errors Error{kConfiguration}: says what is wrong with the pipeline.

@@ -25,6 +25,7 @@ struct Rasterise {
   template <class Stage, class In, class Out>
   ESKER_HD void operator()(Stage& stage, const In& in, Out& out) const {
     using Word = std::uint64_t;
+    constexpr std::uint32_t kPixels = 4;
     constexpr std::uint32_t kWords = sizeof(Triangle) / sizeof(Word);
     Triangle* const triangles = near + in.number % slots * most_triangles;
     const Word* const from = reinterpret_cast<const Word*>(in.data);
@@ -32,15 +33,26 @@ struct Rasterise {
     for (std::uint32_t i = stage.lane(); i < in.count * kWords; i += stage.lanes()) to[i] = from[i];
     stage.sync();
     const Tiles::Box box = tiles.box(in.tag);
-    for (std::uint32_t i = stage.lane(); i < box.width * box.height; i += stage.lanes()) {
-      const auto x = static_cast<std::int32_t>(box.left + i % box.width),
-                 y = static_cast<std::int32_t>(box.top + i / box.width);
-      Nearest nearest;
-      nearest.colour = kBackground;
-      for (std::uint32_t t = 0; t < in.count; ++t) {
-        if (triangles[t].covers(x, y)) nearest.take(triangles[t].depth.at(x, y), triangles[t].colour);
+    const std::uint32_t n = box.width * box.height;
+    // A triangle is read once for several pixels of a lane.
+    for (std::uint32_t first = stage.lane(); first < n; first += kPixels * stage.lanes()) {
+      Nearest nearest[kPixels];
+      std::int32_t x[kPixels], y[kPixels];
+      for (std::uint32_t k = 0; k < kPixels; ++k) {
+        const std::uint32_t i = first + k * stage.lanes();
+        nearest[k].colour = kBackground;
+        x[k] = static_cast<std::int32_t>(box.left + i % box.width);
+        y[k] = static_cast<std::int32_t>(box.top + i / box.width);
       }
-      out[i] = nearest.colour;
+      for (std::uint32_t t = 0; t < in.count; ++t) {
+        const Triangle triangle = triangles[t];
+        for (std::uint32_t k = 0; k < kPixels; ++k) {
+          if (triangle.covers(x[k], y[k])) nearest[k].take(triangle.depth.at(x[k], y[k]), triangle.colour);
+        }
+      }
+      for (std::uint32_t k = 0; k < kPixels; ++k) {
+        if (first + k * stage.lanes() < n) out[first + k * stage.lanes()] = nearest[k].colour;
+      }
     }
     out.count = box.width * box.height;
   }

@@ -71,21 +71,23 @@ struct ComputeRegions {
   std::uint32_t round;
 
   ESKER_HD void operator()(auto& stage, const pipeline::Frame<const float>& in) const {
-    table.receive(stage, static_cast<std::uint32_t>(in.tag), in.data,
-                  [&](std::uint32_t target, const auto& reader) {
-                    auto out = stage.open(to);
-                    if (out.data == nullptr) return;
-                    reader.cells().for_each(stage.lane(), stage.lanes(), [&](const Cell& c) {
-                      out[reader.offset_of(c)] = Problem::apply(problem.shape.n, [&](std::uint32_t k) {
-                        const Offset& o = problem.shape.offsets[k];
-                        return reader.at_or(std::int64_t{c.x} + o.x, std::int64_t{c.y} + o.y,
-                                            std::int64_t{c.z} + o.z, 0.0f);
-                      });
-                    });
-                    out.count = table.grid.region_cells();
-                    out.tag = target;
-                    stage.publish(to, out);
-                  });
+    table.receive(
+        stage, static_cast<std::uint32_t>(in.tag), in.data,
+        [&](std::uint32_t target, const auto& reader) {
+          auto out = stage.open(to);
+          if (out.data == nullptr) return;
+          reader.cells().for_each(stage.lane(), stage.lanes(), [&](const Cell& c) {
+            out[reader.offset_of(c)] = Problem::apply(problem.shape.n, [&](std::uint32_t k) {
+              const Offset& o = problem.shape.offsets[k];
+              return reader.at_or(std::int64_t{c.x} + o.x, std::int64_t{c.y} + o.y, std::int64_t{c.z} + o.z,
+                                  0.0f);
+            });
+          });
+          out.count = table.grid.region_cells();
+          out.tag = target;
+          stage.publish(to, out);
+        },
+        round);
   }
 };
 

@@ -1,0 +1,146 @@
+// How threads share the seats of a run's host stages.
+#include <esker/pipeline/host_workers.hpp>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace esker::pipeline::detail {
+
+namespace {
+constexpr std::chrono::milliseconds kStuck{1};
+
+std::uint32_t usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
+}
+}  // namespace
+
+HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::function<void()> on_end)
+    : bell_{bell},
+      has_gpu_{has_gpu},
+      on_throw_{std::move(on_throw)},
+      on_end_{std::move(on_end)},
+      cores_{usable_cores()} {}
+
+void HostWorkers::add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat) {
+  auto place = std::make_unique<Place>();
+  place->stage = stage;
+  place->depth = depth;
+  place->seat = std::move(seat);
+  places_.push_back(std::move(place));
+}
+
+void HostWorkers::start() {
+  const auto n = static_cast<std::uint32_t>(places_.size());
+  if (n == 0) {
+    on_end_();
+    return;
+  }
+  std::stable_sort(places_.begin(), places_.end(),
+                   [](const auto& a, const auto& b) { return a->depth > b->depth; });
+  roams_ = n > cores_;
+  turns_ = std::vector<Turns>(n);
+  left_.store(n, std::memory_order_relaxed);
+  active_.store(std::min(n, cores_), std::memory_order_relaxed);
+  threads_.reserve(n);
+  for (std::uint32_t i = 0; i < n; ++i) threads_.emplace_back([this, i] { work(i); });
+}
+void HostWorkers::join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void HostWorkers::work(std::uint32_t thread) {
+  if (has_gpu_) use_fine_timers();
+  Backoff backoff(longest_nap(has_gpu_), yields(has_gpu_));
+  park(thread);
+  while (!have_ended()) {
+    if (try_turn(thread)) {
+      backoff.reset();
+    } else if (!roams_ && places_[thread]->is_taken.load(std::memory_order_relaxed)) {
+      return;  // its seat has ended
+    } else {
+      backoff.wait(bell_, [&] { return have_ended() || has_work(thread); });
+    }
+  }
+}
+bool HostWorkers::try_turn(std::uint32_t thread) {
+  Turns& turns = turns_[thread];
+  if (!roams_) return try_turn_at(*places_[thread], turns);
+  for (const auto& place : places_) {
+    if (try_turn_at(*place, turns)) return true;
+  }
+  return false;
+}
+bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
+  if (place.is_taken.load(std::memory_order_relaxed) ||
+      place.is_taken.exchange(true, std::memory_order_acquire))
+    return false;
+  const std::uint64_t count = turns.count.load(std::memory_order_relaxed);
+  turns.count.store(count + 1, std::memory_order_relaxed);
+  Turn turn = Turn::kEnded;
+  try {
+    turn = place.seat->take_turn(!roams_);
+  } catch (...) {
+    on_throw_(place.stage);
+  }
+  turns.count.store(count + 2, std::memory_order_relaxed);
+  if (turn == Turn::kEnded) {
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      { const std::lock_guard lock(mutex_); }
+      unparked_.notify_all();
+      on_end_();
+    }
+    bell_.ring();
+    return true;
+  }
+  // Another thread may take what this one leaves.
+  const bool leaves_work = roams_ && turn == Turn::kWorked && place.seat->has_work();
+  place.is_taken.store(false, std::memory_order_release);
+  if (leaves_work) bell_.ring();
+  return turn == Turn::kWorked;
+}
+
+bool HostWorkers::has_work(std::uint32_t thread) {
+  if (!roams_) return has_work_at(*places_[thread]);
+  return std::any_of(places_.begin(), places_.end(), [&](const auto& place) { return has_work_at(*place); });
+}
+bool HostWorkers::has_work_at(Place& place) {
+  if (place.is_taken.load(std::memory_order_relaxed) ||
+      place.is_taken.exchange(true, std::memory_order_acquire))
+    return false;
+  const bool has_work = place.seat->has_work();
+  place.is_taken.store(false, std::memory_order_release);
+  return has_work;
+}
+
+void HostWorkers::park(std::uint32_t thread) {
+  std::unique_lock lock(mutex_);
+  unparked_.wait(lock, [&] { return thread < active_.load(std::memory_order_relaxed) || have_ended(); });
+}
+void HostWorkers::relieve() {
+  const std::uint32_t active = active_.load(std::memory_order_relaxed);
+  if (active == places_.size()) return;
+  const auto now = std::chrono::steady_clock::now();
+  std::uint32_t stuck = 0;
+  for (std::uint32_t i = 0; i < active; ++i) {
+    Turns& turns = turns_[i];
+    const std::uint64_t count = turns.count.load(std::memory_order_relaxed);
+    if (count != turns.seen) {
+      turns.seen = count;
+      turns.since = now;
+    } else if (count % 2 == 1 && now - turns.since >= kStuck) {
+      ++stuck;
+    }
+  }
+  if (active - stuck >= cores_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    active_.store(active + 1, std::memory_order_relaxed);
+  }
+  unparked_.notify_all();
+}
+
+}  // namespace esker::pipeline::detail

@@ -1,0 +1,83 @@
+// The threads that serve a run's host stages.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/seat.hpp>
+#include <esker/queue/waiting.hpp>
+
+namespace esker::pipeline::detail {
+
+/// Contract There are as many threads as seats. Where each can have a core, each keeps a seat. Where there
+/// are
+///          fewer cores, so many threads run, and each takes a turn at the most downstream seat that has
+///          work: so a frame goes through all stages on one core, while it is in the cache, and nothing is
+///          begun while something can be finished.
+/// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside one for
+/// a
+///          millisecond, and lets another thread run in its place. In the end each seat has a thread, so
+///          stages never wait for each other for want of threads.
+class HostWorkers {
+ public:
+  using OnThrow = std::function<void(std::uint32_t stage)>;  // in a catch clause
+
+  /// `on_end()`: all seats have ended.
+  HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::function<void()> on_end);
+  HostWorkers(const HostWorkers&) = delete;
+  HostWorkers& operator=(const HostWorkers&) = delete;
+
+  /// `depth`: how far the stage is from the sources.
+  void add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat);
+  void start();
+  void join();
+  /// From time to time, by one thread.
+  void relieve();
+
+ private:
+  struct Place {
+    std::uint32_t stage, depth;
+    std::unique_ptr<Seat> seat;
+    alignas(kLineBytes) std::atomic<bool> is_taken{false};  // of a seat that has ended, for good
+  };
+  /// Of a thread.
+  struct alignas(kLineBytes) Turns {
+    std::atomic<std::uint64_t> count{0};  // odd: it is in a stage's function
+    // The watcher's.
+    std::uint64_t seen = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  void work(std::uint32_t thread);
+  bool try_turn(std::uint32_t thread);
+  /// False: somebody else has it, or there was nothing to do.
+  bool try_turn_at(Place& place, Turns& turns);
+  bool has_work(std::uint32_t thread);
+  bool has_work_at(Place& place);
+  bool have_ended() const { return left_.load(std::memory_order_acquire) == 0; }
+  void park(std::uint32_t thread);
+
+  Doorbell& bell_;
+  const bool has_gpu_;
+  const OnThrow on_throw_;
+  const std::function<void()> on_end_;
+  const std::uint32_t cores_;
+  bool roams_ = false;
+  std::vector<std::unique_ptr<Place>> places_;  // the most downstream first
+  std::vector<Turns> turns_;
+  std::atomic<std::size_t> left_{0};      // seats that have not ended
+  std::atomic<std::uint32_t> active_{0};  // threads that are not parked: the first ones
+  std::mutex mutex_;
+  std::condition_variable unparked_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace esker::pipeline::detail
