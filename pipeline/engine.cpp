@@ -39,17 +39,11 @@ std::vector<std::uint32_t> divide(const Topology& topology, std::uint64_t gpu_te
     throw Error(Error::Kind::kConfiguration,
                 fmt::format("pipeline: its device stages want {} teams, and the device holds {}",
                             asked + others, gpu_teams));
-  for (const StageFacts& stage : topology.stages) {
+  for (std::uint32_t s = 0; s < topology.stages.size(); ++s) {
+    const StageFacts& stage = topology.stages[s];
     std::uint64_t n = stage.workers;
     if (n == 0) n = stage.side == Side::kHost ? 1 : (gpu_teams - asked) / others;
-    if (stage.side == Side::kDevice) {
-      // A half of the frames waits while teams work on the other; with more teams than that each would wait
-      // for the ring to come round (docs/results/pipelines.md).
-      std::uint64_t most = 0;
-      for (const std::uint32_t t : stage.inputs)
-        most += std::uint64_t{topology.topics[t].options.frames} * stage.parts;
-      n = std::clamp<std::uint64_t>(n, 1, std::max<std::uint64_t>(most / 2, 1));
-    }
+    if (stage.side == Side::kDevice) n = std::clamp<std::uint64_t>(n, 1, topology.most_teams(s));
     teams.push_back(static_cast<std::uint32_t>(n));
   }
   return teams;
@@ -64,7 +58,7 @@ class Engine::Run {
         options_{options},
         topology_{std::move(topology)},
         teams_{divide(topology_, gpu_teams)},
-        memory_{device, topology_, teams_},
+        memory_{device, topology_, teams_, options.balance},
         stream_{device.stream()},
         has_gpu_{device.backend() != Backend::kCpu},
         workers_{bell_, has_gpu_, [this](std::uint32_t stage) { catch_from(stage); }, [this] { one_less(); }},

@@ -39,8 +39,14 @@ struct StageKernel {
     const auto group = static_cast<std::uint32_t>(lane.group_id());
     std::uint32_t i = 0;
     while (group >= ends[i]) ++i;
-    Server<GroupTeam> server(team, view, i == 0 ? group : group - ends[i - 1]);
-    nodes.visit(stages[i], [&](const auto& node) { server.serve(node); });
+    const std::uint32_t index = i == 0 ? group : group - ends[i - 1];
+    std::uint32_t stage = stages[i];
+    do {
+      nodes.visit(stage, [&](const auto& node) {
+        Server<GroupTeam> server(team, view, index, view.stages[node.number].most_teams == 0 ? index : group);
+        stage = server.serve(node);
+      });
+    } while (stage < kGone);
 #endif
   }
 };

@@ -215,6 +215,7 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     const StageState& state = now.stage(memory_.host().states[s]);
     const auto count = [&](StageCount what) { return state.counts[what].load_relaxed(); };
     stage.teams = memory_.teams(s);
+    stage.teams_at_end = static_cast<std::uint32_t>(stage.teams + count(kJoined) - count(kLeft));
     stage.frames = count(kFrames);
     stage.items = count(kItems);
     stage.skipped = count(kSkipped);

@@ -51,6 +51,9 @@ struct FrameError {
 struct Options {
   StopToken stop{};
   std::uint32_t group_lanes = 256;  // of a team of the GPU
+  // While it runs, teams of the GPU move from stages where many wait for input to those whose input waits. Of
+  // stages with one input whose workers() are not given.
+  bool balance = false;
   // Called on a thread of the pipeline's for each frame that failed; beyond 1024 that wait they are only
   // counted.
   std::function<void(const FrameError&)> on_frame_error{};

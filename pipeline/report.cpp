@@ -67,6 +67,7 @@ std::string Report::text() const {
         s.name, to_string(s.kind), to_string(s.side), s.teams, s.frames, s.items, ms(s.busy), ms(s.blocked),
         ms(s.starved));
     if (s.skipped != 0) text += fmt::format("; {} skipped", s.skipped);
+    if (s.teams_at_end != s.teams) text += fmt::format("; {} teams at the end", s.teams_at_end);
     if (s.latency(1).count() != 0)
       text += fmt::format("; latency within {:.3f} ms (half), {:.3f} (99 %)", ms(s.latency(0.5)),
                           ms(s.latency(0.99)));
@@ -90,11 +91,11 @@ std::string Report::json() const {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& s = stages[i];
     text += fmt::format(
-        R"({}{{"name":{},"kind":"{}","side":"{}","teams":{},"inputs":{},"outputs":{},"frames":{},"items":{},"skipped":{},)"
+        R"({}{{"name":{},"kind":"{}","side":"{}","teams":{},"teams_at_end":{},"inputs":{},"outputs":{},"frames":{},"items":{},"skipped":{},)"
         R"("busy_ns":{},"blocked_ns":{},"starved_ns":{},"latencies":[{}]}})",
-        i == 0 ? "" : ",", quoted(s.name), to_string(s.kind), to_string(s.side), s.teams, quoted(s.inputs),
-        quoted(s.outputs), s.frames, s.items, s.skipped, s.busy.count(), s.blocked.count(), s.starved.count(),
-        fmt::join(s.latencies, ","));
+        i == 0 ? "" : ",", quoted(s.name), to_string(s.kind), to_string(s.side), s.teams, s.teams_at_end,
+        quoted(s.inputs), quoted(s.outputs), s.frames, s.items, s.skipped, s.busy.count(), s.blocked.count(),
+        s.starved.count(), fmt::join(s.latencies, ","));
   }
   text += R"(],"topics":[)";
   for (std::size_t i = 0; i < topics.size(); ++i) {

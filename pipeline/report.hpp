@@ -16,7 +16,8 @@ struct ESKER_API Report {
     std::string name;
     StageKind kind = StageKind::kFrames;
     Side side = Side::kHost;
-    std::uint32_t teams = 0;
+    std::uint32_t teams = 0;         // to begin with
+    std::uint32_t teams_at_end = 0;  // others, where Options::balance moves them
     std::vector<std::string> inputs, outputs;
     std::uint64_t frames = 0;   // that it has taken; of a source: calls
     std::uint64_t items = 0;    // in them

@@ -42,10 +42,12 @@ void RunMemory::Arena::set(const void* at, const void* bytes, std::size_t n) {
   }
 }
 
-RunMemory::RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams)
+RunMemory::RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams,
+                     bool balance)
     : device_handle_{device},
       topology_{topology},
       teams_{teams},
+      balance_{balance},
       host_arena_{device, false},
       device_arena_{device, device.backend() != Backend::kCpu},
       host_{std::make_unique<RunView>()},
@@ -177,6 +179,8 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   view.n_inputs = static_cast<std::uint32_t>(facts.inputs.size());
   view.parts = facts.parts;
   view.teams = teams;
+  if (balance_ && facts.side == Side::kDevice && facts.workers == 0 && facts.inputs.size() == 1)
+    view.most_teams = std::max(topology_.most_teams(number), teams);
   view.maps_to = facts.kind == StageKind::kMap ? facts.outputs[0] : kNone;
   view.loop = topology_.loop[number];
   view.flush_ns = ~std::uint64_t{0} >> 1;
@@ -205,7 +209,13 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   if (facts.is_staged && facts.side == Side::kDevice) {
     for (const std::uint32_t t : facts.inputs)
       view.staging_stride = std::max(view.staging_stride, device_->topics[t].stride);
-    const std::uint64_t bytes = view.staging_stride * teams;
+    std::uint32_t rows = teams;
+    if (balance_) {
+      rows = 0;
+      for (std::uint32_t s = 0; s < topology_.stages.size(); ++s)
+        rows += topology_.stages[s].side == Side::kDevice ? teams_[s] : 0;
+    }
+    const std::uint64_t bytes = view.staging_stride * rows;
     device_frames_.push_back(
         device_handle_.memory<std::byte>(bytes, {"staged frames of '" + facts.name + "'", false}));
     frame_bytes_ += bytes;

@@ -25,7 +25,8 @@ struct Crossed {
 /// Errors   Error{kOutOfMemory}: names the topic and its size.
 class RunMemory {
  public:
-  RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams);
+  RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams,
+            bool balance);
 
   const RunView& host() const { return *host_; }
   /// In the device's memory; null: no stage is there.
@@ -95,6 +96,7 @@ class RunMemory {
   const Device device_handle_;
   const Topology& topology_;
   const std::vector<std::uint32_t> teams_;
+  const bool balance_;  // teams move between the device's stages
   Arena host_arena_, device_arena_;
   std::vector<DeviceArray<std::byte>> device_frames_;
   std::vector<PinnedArray<std::byte>> pinned_frames_;

@@ -10,7 +10,7 @@
 namespace esker::pipeline::detail {
 
 inline constexpr std::uint32_t kMostInputs = 4, kMostTopics = 24, kMostStages = 24;
-inline constexpr std::uint32_t kNone = ~0u;
+inline constexpr std::uint32_t kNone = ~0u, kGone = kNone - 1;
 
 /// How a run ended.
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kFull, kMisuse };
@@ -41,6 +41,8 @@ enum StageCount : std::uint32_t {
   kStarvedNs,  // without input
   kBlockedNs,  // without room in an output
   kSkipped,    // frames that an earlier stage had marked as failed
+  kJoined,     // teams that have come from other stages
+  kLeft,       // teams that have gone to other stages
   kStageCounts
 };
 
@@ -58,13 +60,14 @@ struct StageState {
 struct StageView {
   SubscriptionView inputs[kMostInputs];
   std::uint32_t n_inputs;
-  std::uint32_t outputs;  // a bit a topic that it may emit into
-  std::uint32_t maps_to;  // of a map: its output; else kNone
-  std::uint32_t parts;    // of a map: a frame is done in so many
-  std::uint32_t loop;     // that it is part of; kNone
-  std::uint32_t teams;
-  std::byte* staging;  // a frame of an input for each team, in the GPU's memory; null: they read frames where
-                       // they are
+  std::uint32_t outputs;     // a bit a topic that it may emit into
+  std::uint32_t maps_to;     // of a map: its output; else kNone
+  std::uint32_t parts;       // of a map: a frame is done in so many
+  std::uint32_t loop;        // that it is part of; kNone
+  std::uint32_t teams;       // to begin with
+  std::uint32_t most_teams;  // that come to it while it runs; 0: they stay where they are
+  std::byte* staging;  // a frame of an input for each of its teams, or for each of the kernel's where they
+                       // move, in the GPU's memory; null: they read frames where they are
   std::uint64_t staging_stride;
   std::uint64_t flush_ns;
 };

@@ -25,7 +25,7 @@ template <class Node>
 class ServedSeat final : public Seat {
  public:
   ServedSeat(Doorbell& bell, bool has_gpu, const RunView& run, const Node& node, std::uint32_t index)
-      : team_{bell, has_gpu}, node_{node}, server_{team_, run, index} {
+      : team_{bell, has_gpu}, node_{node}, server_{team_, run, index, 0} {
     server_.begin(node_);
   }
   Turn take_turn(bool stays) override { return server_.take_turn(node_, stays); }

@@ -58,31 +58,38 @@ enum class Turn : std::uint32_t { kWorked, kNothing, kEnded };
 template <class Team>
 class Server {
  public:
-  /// `index`: of the team among those that the stage begins with.
-  ESKER_HD Server(Team& team, const RunView& run, std::uint32_t index = 0)
-      : team_{team}, run_{run}, index_{index} {}
+  /// `index`: of the team among those that its first stage began with. `row`: of the stage's staging.
+  ESKER_HD Server(Team& team, const RunView& run, std::uint32_t index, std::uint32_t row)
+      : team_{team}, run_{run}, index_{index}, row_{row} {}
 
   template <class Node>
   ESKER_HD void begin(const Node& node) {
     number_ = node.number;
     for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
   }
-  /// Of a GPU: until the stage has ended for this team, or the run is over.
+  /// Of a GPU: until the stage has ended for this team, or the run is over: kNone; or another stage needs the
+  /// team more: that one; or neither: kGone.
   template <class Node>
-  ESKER_HD void serve(const Node& node) {
+  ESKER_HD std::uint32_t serve(const Node& node) {
     begin(node);
+    std::uint32_t next = kNone;
     const std::uint64_t began = Team::now_ns();
     while (true) {
       const std::uint64_t got = team_.of_leader([&] { return poll(); });
       if (got == kNothing) continue;
       if (got == kOver || got == kEnded) break;
       take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, static_cast<std::uint32_t>(got));
+      if (view().most_teams != 0 && index_ != 0 && frames_ % kFramesALook == 0) {
+        next = static_cast<std::uint32_t>(team_.of_leader([&] { return std::uint64_t{move()}; }));
+        if (next != kNone) break;  // to `next`, which may be kGone
+      }
     }
     if (team_.lane() == 0) {
       busy_ns_ = Team::now_ns() - began - idle_ns_[0];
       add_counts();
     }
-    leave(node);
+    if (next == kNone) leave(node);
+    return next;
   }
 
   // --- A thread's turn, which ends with one frame, or stays until there is nothing to do.
@@ -137,7 +144,7 @@ class Server {
   static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
   static constexpr std::uint64_t kNothing = 0, kEnded = 1, kOver = 2, kCall = 3;
   static constexpr std::uint32_t kFarPolls = 16;  // so seldom it looks for the end
-  static constexpr std::uint32_t kFewTeams = 16;
+  static constexpr std::uint32_t kFewTeams = 16, kFramesALook = 4;
   static constexpr std::uint32_t kRestsALook = Team::kIsThread ? 1 : 8;
   static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
 
@@ -329,6 +336,65 @@ class Server {
     team_.ring();
   }
 
+  // --- Moving. The leader calls, when the team holds no ticket.
+
+  /// What a team of the stage does next would find no room.
+  ESKER_HD bool is_blocked(const StageView& stage) const {
+    if (stage.maps_to != kNone)
+      return !run_.topics[stage.maps_to].has_room(stage.inputs[0].next->word.load_relaxed() / stage.parts);
+    for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
+      const TopicView& topic = run_.topics[t];
+      if ((stage.outputs >> t & 1u) != 0 && !topic.has_room(topic.tail->word.load_relaxed() >> topic.shift))
+        return true;
+    }
+    return false;
+  }
+  /// Of the stage's teams, which have tickets up to `next`, so many at least wait for frames.
+  ESKER_HD bool has_idle(const StageView& stage, std::uint64_t teams) const {
+    const SubscriptionView& input = stage.inputs[0];
+    const std::uint64_t next = input.next->word.load_relaxed();
+    return next >= teams && !run_.topics[input.topic].was_published((next - teams) / stage.parts);
+  }
+  /// Frames that nobody has claimed wait, so many at least.
+  ESKER_HD bool has_waiting(const StageView& stage, std::uint64_t frames) const {
+    const SubscriptionView& input = stage.inputs[0];
+    return run_.topics[input.topic].was_published((input.next->word.load_relaxed() + frames - 1) /
+                                                  stage.parts);
+  }
+  /// Where a quarter of the stage's teams waits for input, or the next one would for room: to a stage with
+  /// room for which an eighth as many frames wait as it has teams: that one. kNone: it stays. kGone: neither
+  /// has a place for it, since both have ended.
+  ESKER_HD std::uint32_t move() const {
+    StageState& mine = *run_.states[number_];
+    const std::uint64_t teams = mine.active.word.load_relaxed();
+    if (teams < 2 || (!is_blocked(view()) && !has_idle(view(), teams / 4 + 1))) return kNone;
+    for (std::uint32_t i = 1; i < run_.n_stages; ++i) {
+      const std::uint32_t other = (number_ + i) % run_.n_stages;
+      const StageView& stage = run_.stages[other];
+      if (stage.most_teams == 0) continue;
+      StageState& its = *run_.states[other];
+      const std::uint64_t there = its.active.word.load_relaxed();
+      if (there == 0 || there >= stage.most_teams || !has_waiting(stage, there / 8 + 1) || is_blocked(stage))
+        continue;
+      if (!try_change(mine.active, 2, ~std::uint64_t{0})) return kNone;  // the last team of a stage ends it
+      if (try_change(its.active, 1, 1)) {
+        (void)its.counts[kJoined].fetch_add_relaxed(1);
+        (void)mine.counts[kLeft].fetch_add_relaxed(1);
+        return other;
+      }
+      return try_change(mine.active, 1, 1) ? kNone : kGone;
+    }
+    return kNone;
+  }
+  /// Adds to the number of a stage's teams, if it is `least` or more.
+  ESKER_HD static bool try_change(PolledWord& active, std::uint64_t least, std::uint64_t change) {
+    std::uint64_t n = active.word.load_relaxed();
+    while (n >= least) {
+      if (active.word.compare_exchange_acq_rel(n, n + change)) return true;  // [ended]
+    }
+    return false;
+  }
+
   // --- Working. All lanes call.
 
   template <class Node>
@@ -378,7 +444,7 @@ class Server {
     struct alignas(16) Part {
       std::uint64_t words[2];
     };
-    auto* const to = reinterpret_cast<Part*>(stage.staging + index_ * stage.staging_stride);
+    auto* const to = reinterpret_cast<Part*>(stage.staging + row_ * stage.staging_stride);
     const auto n =
         static_cast<std::uint32_t>((std::uint64_t{items} * sizeof(Item) + sizeof(Part) - 1) / sizeof(Part));
     for (std::uint32_t i = team_.lane(); i < n; i += team_.lanes())
@@ -499,7 +565,7 @@ class Server {
 
   Team& team_;
   const RunView& run_;
-  const std::uint32_t index_;
+  const std::uint32_t index_, row_;
   std::uint32_t number_ = 0;
   std::uint64_t tickets_[kMostInputs];
   std::uint64_t claimed_ = 0;

@@ -168,9 +168,10 @@ struct TopicView {
 
   // Subscribers.
 
-  /// Without acquiring it: sees() follows.
+  /// The frame is or has been there. Nothing is acquired: sees() follows.
   ESKER_HD bool was_published(std::uint64_t frame) const {
-    return words[slot_of(frame)].published.load_relaxed() >> 32 == ((round_of(frame) + 1) & 0xffffffffu);
+    const auto round = static_cast<std::uint32_t>(words[slot_of(frame)].published.load_relaxed() >> 32);
+    return static_cast<std::int32_t>(round - static_cast<std::uint32_t>(round_of(frame) + 1)) >= 0;
   }
   /// The frame is published. `count` is how many items are in it, with kFailedBit if a stage has marked it.
   ESKER_HD bool sees(std::uint64_t frame, std::uint32_t& count) const {

@@ -168,6 +168,13 @@ void check_topic(const Topology& t, std::uint32_t number) {
 
 }  // namespace
 
+std::uint32_t Topology::most_teams(std::uint32_t stage) const {
+  std::uint64_t frames = 0;
+  for (const std::uint32_t t : stages[stage].inputs)
+    frames += std::uint64_t{topics[t].options.frames} * stages[stage].parts;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(frames / 2, 1, ~std::uint32_t{0}));
+}
+
 bool Topology::is_inside(std::uint32_t topic, std::uint32_t loop_number) const {
   const auto inside = [&](std::uint32_t s) { return loop[s] == loop_number; };
   return std::any_of(ends[topic].producers.begin(), ends[topic].producers.end(), inside) &&

@@ -32,6 +32,9 @@ struct Topology {
   /// Errors Error{kConfiguration}: says what is wrong with the pipeline.
   static Topology check(std::uint32_t pipeline, const std::vector<TopicFacts>& topics,
                         const std::vector<StageFacts>& stages, bool has_gpu);
+  /// Of a GPU, that are of use to a stage: a half of its frames waits while teams work on the other. With
+  /// more teams than that each would wait for the ring to come round (docs/lab/pipelines.md).
+  std::uint32_t most_teams(std::uint32_t stage) const;
   bool is_inside(std::uint32_t topic, std::uint32_t loop_number) const;
 };
 

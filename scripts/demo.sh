@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/release
 scripts/bootstrap.sh
 # Each time: a configuration that failed half-way leaves a cache behind.
-CMAKE_GENERATOR=Ninja cmake -B "$build" -DESKER_BUILD_APPS=ON
+CMAKE_GENERATOR=Ninja cmake -B "$build" -DESKER_BUILD_APPS=ON -DESKER_UNITY_BUILD=ON
 cmake --build "$build" --target esker-gups --parallel "$(nproc)"
 
 # Two processes also where there is one core, and in a container as root.

@@ -55,6 +55,11 @@ std::span<const PipelineFigure> pipeline_figures() {
     {"ping-pong", "doubling words: GB/s each way by frame size (XeFlow, Figure 8)", take_ping_pong},
         {"latency", "a frame of 64 bytes there and back, one at a time", take_latency},
         {"chains", "C(G)nC and C(GC)n for n = 1 to 4 (XeFlow, Figure 12)", take_chains},
+#if !defined(ESKER_BENCH_TBB)
+        {"division",
+         "two stages of unlike work: teams by regression, one by one, and moved (XeFlow, Figure 13)",
+         take_division},
+#endif
         {"end", "from the last item to the end of the run", take_end},
 #if defined(ESKER_BENCH_TBB)
         {"tbb", "items of 8 bytes, and frames of 64 KiB, beside oneTBB's parallel_pipeline and flow graph",

@@ -1,4 +1,5 @@
-# Installs a build into an empty prefix, then configures, builds and runs consumer/ against it, and two of the examples.
+# Installs a build into an empty prefix, then configures, builds and runs consumer/ against it.
+# Of a static library two of the examples, too.
 #
 # Without SOURCE, the build is ESKER_BUILD; with it, a shared library is configured and built from there first.
 # The prefix starts empty: a header left by an earlier run would hide that it is no longer installed.
@@ -43,6 +44,9 @@ if(status EQUAL 0 OR NOT errors MATCHES "esker has no component 'ships'. it has:
   message(FATAL_ERROR "find_package(esker COMPONENTS ships) says: ${errors}")
 endif()
 
+if(SOURCE)
+  return()
+endif()
 # As a user copies the folder: a program that names elections, and one that uses MPI.
 file(COPY ${EXAMPLES} DESTINATION ${WORK})
 run(${CMAKE_COMMAND} -S ${WORK}/examples -B ${WORK}/build-examples -G ${GENERATOR}

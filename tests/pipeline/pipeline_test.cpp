@@ -91,6 +91,49 @@ TEST(Pipeline, MapsEachFrameInOrder) {
 }
 TEST(Pipeline, MapsPartsOfFrames) { ping_pong(Crossing::kDirect, kFrames / 4, 8, 1000, 4); }
 
+// --- Teams that move.
+
+/// Doubles, in a time that grows with `naps`.
+struct DoubleSlowly {
+  int naps;
+  ESKER_HD void operator()(auto& stage, const Frame<const std::uint32_t>& in,
+                           Frame<std::uint32_t>& out) const {
+    for (int i = 0; i < naps; ++i) Lane::yield();
+    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes()) out[i] = 2 * in[i];
+  }
+};
+TEST(Pipeline, MovesTeamsToTheStageThatHoldsOthersUp) {
+  for (const bool first_is_slow : {false, true}) {
+    Options options = small_groups();
+    options.balance = true;
+    Pipeline p(device(), options);
+    const std::uint32_t frames = 10 * kFrames, n = 16;
+    std::vector<Topic<std::uint32_t>> t;
+    for (int i = 0; i < 4; ++i) t.push_back(p.topic<std::uint32_t>({.frame_bytes = n * 4, .frames = 64}));
+    std::uint32_t next = 0, seen = 0;
+    bool is_right = true;
+    p.run(on_host::source("count", Count{t[0], frames, n, &next}).into(t[0]),
+          on_device::map("a", t[0], t[1], DoubleSlowly{first_is_slow ? 200 : 0}),
+          on_device::map("b", t[1], t[2], DoubleSlowly{first_is_slow ? 0 : 200}).staged(),
+          on_device::map("c", t[2], t[3], DoubleSlowly{0}).workers(2),
+          on_host::frames("check", [&](auto&, const Frame<const std::uint32_t>& frame) {
+            is_right = is_right && frame.count == n && frame.number == seen;
+            for (std::uint32_t i = 0; i < frame.count; ++i)
+              is_right = is_right && frame[i] == 8 * (seen * n + i);
+            ++seen;
+          }).from(t[3]));
+    EXPECT_TRUE(is_right);
+    EXPECT_EQ(seen, frames);
+    const auto& stages = p.report().stages;
+    EXPECT_EQ(stages[1].teams + stages[2].teams, stages[1].teams_at_end + stages[2].teams_at_end);
+    EXPECT_EQ(stages[3].teams, stages[3].teams_at_end) << "its workers are given";
+    if (device().backend() != Backend::kCpu) {
+      const Report::Stage& slow = stages[first_is_slow ? 1 : 2];
+      EXPECT_GT(slow.teams_at_end, slow.teams) << p.report().text();
+    }
+  }
+}
+
 // --- Items: emitted in any branch, batched underneath.
 
 struct EmitNumbers {

@@ -1,0 +1,1 @@
+// The target that compiles what the programs have in common: see CMakeLists.txt.

@@ -1,0 +1,156 @@
+// Two stages of unlike work on one GPU: by the regression, by all divisions one by one, and found while it
+// runs (XeFlow, Table 2 and Figure 13).
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench.hpp"
+
+namespace esker::bench {
+
+namespace {
+
+using namespace pipeline;
+constexpr std::uint64_t kFrameBytes = 16384;
+constexpr std::uint32_t kWords = kFrameBytes / sizeof(float);
+
+/// So many fused multiply-adds a word. Of whole numbers below 2^24, which are exact.
+struct MultiplyAdd {
+  std::uint32_t times;
+  ESKER_HD void operator()(auto& stage, const Frame<const float>& in, Frame<float>& out) const {
+    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes()) {
+      float value = in[i];
+      for (std::uint32_t k = 0; k < times; ++k) value = value * (k % 2 == 0 ? -1.0f : 1.0f) + 1.0f;
+      out[i] = value;
+    }
+  }
+  float of(float value) const {
+    for (std::uint32_t k = 0; k < times; ++k) value = value * (k % 2 == 0 ? -1.0f : 1.0f) + 1.0f;
+    return value;
+  }
+};
+
+struct Feed {
+  Topic<float> to;
+  std::uint64_t frames, slots;
+  std::uint64_t* next;
+  bool operator()(auto& stage) const {
+    if (*next == frames) return false;
+    auto frame = stage.open(to);
+    if (frame.data == nullptr) return false;
+    for (std::uint32_t i = 0; *next < slots && i < kWords; ++i) frame.data[i] = static_cast<float>(i);
+    frame.count = kWords;
+    stage.publish(to, frame);
+    ++*next;
+    return true;
+  }
+};
+
+/// Seconds of a run in which the stages have so many teams; 0 and 0: the run divides them. `round`: the mean
+/// time that a team of the first stage takes for a frame.
+struct Run {
+  double seconds = 0, round = 0;
+  std::vector<std::uint32_t> at_end;
+};
+template <std::size_t n>
+Run run_stages(const PipelineBench& bench, const MultiplyAdd (&work)[n],
+               const std::vector<std::uint32_t>& teams) {
+  Options options;
+  options.balance = teams.empty();
+  Pipeline p(bench.device, options);
+  const std::uint64_t frames =
+      std::max<std::uint64_t>(bench.bytes / kFrameBytes, 4 * std::uint64_t{bench.frames});
+  std::vector<Topic<float>> t;
+  for (std::size_t i = 0; i <= n; ++i)
+    t.push_back(p.topic<float>({.frame_bytes = kFrameBytes, .frames = bench.frames}));
+  std::uint64_t next = 0, wrong = 0;
+  float last = kWords - 1;
+  for (const MultiplyAdd& one : work) last = one.of(last);
+  const auto source = on_host::source("source", Feed{t[0], frames, bench.frames, &next}).into(t[0]);
+  const auto sink = on_host::frames("sink", [&](auto&, const Frame<const float>& f) {
+                      wrong += f.count != kWords || f[kWords - 1] != last;
+                    }).from(t[n]);
+  const auto g = [&](std::size_t i) {
+    return on_device::map(fmt::format("FMA{}", work[i].times), t[i], t[i + 1], work[i])
+        .workers(teams.empty() ? 0 : teams[i]);
+  };
+  if constexpr (n == 1) {
+    p.run(source, g(0), sink);
+  } else {
+    p.run(source, g(0), g(1), sink);
+  }
+  if (wrong != 0) throw std::runtime_error("a frame came back wrong");
+  const Report& report = p.report();
+  Run run;
+  run.seconds = std::chrono::duration<double>(report.time).count();
+  run.round = std::chrono::duration<double>(report.stages[1].busy).count() /
+              static_cast<double>(std::max<std::uint64_t>(report.stages[1].frames, 1));
+  for (std::size_t i = 1; i <= n; ++i) run.at_end.push_back(report.stages[i].teams_at_end);
+  return run;
+}
+
+}  // namespace
+
+nlohmann::json take_division(const PipelineBench& bench) {
+  // Teams that fit: more is an error that says how many do, so half of the frames, and of what the device
+  // holds.
+  const std::uint32_t teams =
+      std::min<std::uint32_t>(bench.frames / 2, 2 * bench.device.properties().processors);
+  if (teams < 8) throw std::runtime_error("fewer than 8 teams: give it more --frames");
+  nlohmann::json all;
+  for (const auto& [first, second] : {std::pair{4u, 64u}, std::pair{16u, 256u}}) {
+    const MultiplyAdd both[2] = {{first}, {second}};
+    const std::string name = fmt::format("FMA{} and FMA{}", first, second);
+    // The regression's samples, and how long it takes (Table 2).
+    std::vector<RoundTime> stages;
+    double sum = 0;
+    std::size_t n_samples = 0;
+    std::chrono::duration<double> fitting{};
+    for (const MultiplyAdd& one : both) {
+      std::vector<RoundSample> samples;
+      for (std::uint32_t i = 1; i <= 8; ++i) {
+        const MultiplyAdd alone[1] = {one};
+        const std::uint32_t n = std::max<std::uint32_t>(teams * i / 8, i);
+        samples.push_back({n, run_stages(bench, alone, {n}).round});
+        sum += samples.back().seconds;
+        ++n_samples;
+      }
+      const auto began = std::chrono::steady_clock::now();
+      stages.push_back(RoundTime::fit(samples));
+      fitting += std::chrono::steady_clock::now() - began;
+    }
+    const std::vector<std::uint32_t> learnt =
+        divide_teams(stages, teams, sum / static_cast<double>(n_samples));
+    std::vector<PipelineSide> sides;
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 1; i < 16; ++i) {
+      const std::uint32_t n = std::max<std::uint32_t>(teams * i / 16, 1);
+      sides.push_back({fmt::format("{}:{}", n, teams - n), [&, n] {
+                         return run_stages(bench, both, {n, teams - n}).seconds;
+                       }});
+    }
+    sides.push_back({fmt::format("regression {}:{}", learnt[0], learnt[1]),
+                     [&] { return run_stages(bench, both, learnt).seconds; }});
+    sides.push_back({"while it runs", [&] {
+                       const Run run = run_stages(bench, both, {});
+                       found = run.at_end;
+                       return run.seconds;
+                     }});
+    const std::uint64_t frames =
+        std::max<std::uint64_t>(bench.bytes / kFrameBytes, 4 * std::uint64_t{bench.frames});
+    all[name] =
+        take_turns(bench, name, sides, static_cast<double>(frames * kFrameBytes) / 1e9, "GB/s each way");
+    all[name]["fit_ms"] = fitting.count() * 1e3;
+    all[name]["found"] = found;
+    if (found.size() == 2)
+      fmt::print("found while it ran: {}:{}; fitted in {:.4f} ms\n", found[0], found[1],
+                 fitting.count() * 1e3);
+  }
+  return all;
+}
+
+}  // namespace esker::bench
