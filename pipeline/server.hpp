@@ -245,11 +245,11 @@ class Server {
     return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
   }
   /// There is nothing to do, or no room for what is done (`for_room`) since
-  /// input `i` has come.
-  ESKER_HD void rest(const StageView& stage, bool for_room, std::uint32_t i) {
+  /// `input` has come.
+  ESKER_HD void rest(const StageView& stage, bool for_room, std::uint32_t input) {
     const std::uint64_t now = Team::now_ns();
     if (idle_since_ == 0 || is_idle_for_room_ != for_room) {
-      end_idle(stage, i, now);
+      end_idle(stage, input, now);
       idle_since_ = now;
       is_idle_for_room_ = for_room;
     }
