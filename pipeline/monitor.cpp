@@ -130,8 +130,12 @@ void Monitor::mark_outcome() {
     if (how == Outcome::kStopped) {
       trace_->mark(kNone, "stop", {}, steady_ns());
     } else {
-      trace_->mark(side.stage, how == Outcome::kFull ? "failed: a topic of its loop is full" : "failed",
-                   fmt::format(R"("code":{},"a":{},"b":{})", side.code, side.values[0], side.values[1]),
+      const char* const reason = how == Outcome::kFull     ? "full"
+                                 : how == Outcome::kMisuse ? "misuse"
+                                                           : "failed";
+      trace_->mark(side.stage, "failed",
+                   fmt::format(R"("reason":"{}","code":{},"a":{},"b":{})", reason, side.code, side.values[0],
+                               side.values[1]),
                    steady_ns());
     }
   }

@@ -348,6 +348,7 @@ TEST(PipelineTrace, MarksWhatEndedTheRun) {
   const std::vector<Json> failed = of(file.read(), "i", "failed");
   ASSERT_EQ(failed.size(), 1u);
   EXPECT_EQ(failed[0].at("tid"), tracks(file.read()).at("sink"));
+  EXPECT_EQ(failed[0].at("args").at("reason"), "failed");
 }
 TEST(PipelineTrace, IsRefusedBeforeTheRunWhereItCannotBeWritten) {
   Options options;
