@@ -12,9 +12,16 @@
 namespace esker::pipeline::detail {
 
 namespace {
+constexpr std::chrono::microseconds kSampleEvery{200};
+
 Outcome outcome_of(const SideState& side) {
   return static_cast<Outcome>(side.outcome.word.load_acquire());
 }  // [outcome]
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 }  // namespace
 
 Monitor::Monitor(const Device& device, const Options& options, const Topology& topology,
@@ -28,14 +35,17 @@ Monitor::Monitor(const Device& device, const Options& options, const Topology& t
       workers_{workers},
       stream_{device.stream()},
       one_{device.pinned<PolledWord>(1, {"the end of a run"})},
-      partials_(topology.topics.size()) {
+      partials_(topology.topics.size()),
+      sampler_{topology, memory, stream_} {
+  if (!options.trace.empty()) trace_.emplace(options.trace, device.name(), topology, memory);
   for (const TopicFacts& topic : topology.topics)
     nap_ = std::clamp(topic.options.flush_after / 2, std::chrono::microseconds{50}, nap_);
   one_[0].word.store_relaxed(1);
 }
 
 void Monitor::start() {
-  moved_at_ = std::chrono::steady_clock::now();
+  moved_at_ = sampled_at_ = std::chrono::steady_clock::now();
+  if (trace_.has_value()) trace_->mark(kNone, "start", {}, steady_ns());
   thread_ = std::thread([this] { watch(); });
 }
 void Monitor::request_end() {
@@ -50,6 +60,11 @@ void Monitor::stop() {
   request_end();
   thread_.join();
   report_failures();
+  if (!trace_.has_value()) return;
+  mark_outcome();
+  const std::int64_t now = steady_ns();
+  trace_->mark(kNone, "end", {}, now);
+  trace_->write(now);
 }
 
 void Monitor::watch() {
@@ -62,6 +77,7 @@ void Monitor::watch() {
     flush_old();
     workers_.relieve();
     report_failures();
+    take_sample();
     if (options_.hang_after.count() != 0) look_for_hang();
   }
   // The kernel ends next, by itself or because it is told to.
@@ -84,6 +100,45 @@ void Monitor::pass_on_ends() {
     device_.copy_async(memory_.device_stop(), one_.data(), sizeof(std::uint64_t), stream_);
   }
   if (host || device) bell_.ring();
+}
+
+void Monitor::take_sample() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!samples_ || now - sampled_at_ < kSampleEvery) return;
+  sampled_at_ = now;
+  try {
+    sampler_.sample(now);
+  } catch (const Error&) {  // the device has failed: whoever waits for the run finds that, too
+    samples_ = false;
+    return;
+  }
+  if (!trace_.has_value()) return;
+  trace_->add(sampler_, steady_ns());
+  mark_outcome();
+  if (!has_marked_drain_ && memory_.host().drain->word.load_relaxed() != 0) {
+    has_marked_drain_ = true;
+    trace_->mark(kNone, "drain", {}, steady_ns());
+  }
+}
+
+void Monitor::mark_outcome() {
+  for (const Side which : {Side::kHost, Side::kDevice}) {
+    const SideState& side = memory_.side(which);
+    const Outcome how = outcome_of(side);
+    if (has_marked_outcome_ || how == Outcome::kRunning || how == Outcome::kDone) continue;
+    has_marked_outcome_ = true;
+    if (how == Outcome::kStopped) {
+      trace_->mark(kNone, "stop", {}, steady_ns());
+    } else {
+      const char* const reason = how == Outcome::kFull     ? "full"
+                                 : how == Outcome::kMisuse ? "misuse"
+                                                           : "failed";
+      trace_->mark(side.stage, "failed",
+                   fmt::format(R"("reason":"{}","code":{},"a":{},"b":{})", reason, side.code, side.values[0],
+                               side.values[1]),
+                   steady_ns());
+    }
+  }
 }
 
 void Monitor::flush_old() {
@@ -111,6 +166,11 @@ void Monitor::report_failures() {
     for (; seen < kMostFailures && state.failed[seen].is_there.load_acquire() == seen + 1;
          ++seen) {  // [failure]
       const FailedFrame& f = state.failed[seen];
+      if (trace_.has_value())
+        trace_->mark(f.stage, "frame failed",
+                     fmt::format(R"("frame":{},"tag":{},"code":{},"a":{},"b":{})", f.frame, f.tag, f.code,
+                                 f.values[0], f.values[1]),
+                     steady_ns());
       if (options_.on_frame_error)
         options_.on_frame_error(
             {topology_.stages[f.stage].name, f.frame, f.tag, f.code, {f.values[0], f.values[1]}});
@@ -220,10 +280,18 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     stage.items = count(kItems);
     stage.skipped = count(kSkipped);
     stage.busy = std::chrono::nanoseconds{count(kBusyNs)};
-    stage.starved = std::chrono::nanoseconds{count(kStarvedNs)};
-    stage.blocked = std::chrono::nanoseconds{count(kBlockedNs)};
-    for (const Word& word : state.latencies) stage.latencies.push_back(word.load_relaxed());
-    while (!stage.latencies.empty() && stage.latencies.back() == 0) stage.latencies.pop_back();
+    for (std::size_t i = 0; i < facts.inputs.size(); ++i)
+      stage.starved += stage.starved_of.emplace_back(state.starved_ns[i].load_relaxed());
+    for (const std::uint32_t t : facts.outputs)
+      stage.blocked += stage.blocked_by.emplace_back(state.blocked_ns[t].load_relaxed());
+    stage.busy = std::max(stage.busy - stage.blocked, std::chrono::nanoseconds{0});
+    stage.latency.max = std::chrono::nanoseconds{state.longest_ns.load_relaxed()};
+    for (std::uint32_t b = 0; b < LatencyBuckets::kNumber; ++b) {
+      const std::uint64_t frames = state.latencies[b].load_relaxed();
+      if (frames == 0) continue;
+      stage.latency.frames += frames;
+      stage.latency.buckets.push_back({std::chrono::nanoseconds{LatencyBuckets::end(b)}, frames});
+    }
     report.stages.push_back(std::move(stage));
   }
   for (std::uint32_t t = 0; t < topology_.topics.size(); ++t) {
@@ -236,6 +304,18 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
                                                                        : memory_.device_addresses().topics[t];
     topic.slots = static_cast<std::uint32_t>(view.slots());
     if (!ends.producers.empty()) topic.frames = frames_of(now, t);
+    topic.frame_bytes = std::uint64_t{view.capacity} * topology_.topics[t].item_bytes;
+    topic.capacity = topic.slots * (ends.crosses() && topic.crossing == Crossing::kBatched ? 2 : 1);
+    const Sampler::Fill& fill = sampler_.fill(t);
+    topic.samples = fill.samples;
+    if (fill.samples != 0)
+      topic.fill_mean = static_cast<double>(fill.sum) / static_cast<double>(fill.samples);
+    topic.fill_highest = fill.highest;
+    for (const std::uint32_t s : ends.subscribers) {
+      const StageFacts& facts = topology_.stages[s];
+      if (facts.inputs.size() == 1)
+        topic.bytes = report.stages[s].items / facts.parts * topology_.topics[t].item_bytes;
+    }
     if (view.dropped != nullptr) topic.dropped = now.word(view.dropped);
     for (const std::uint32_t s : ends.subscribers) {
       const StageView& stage = memory_.host().stages[s];

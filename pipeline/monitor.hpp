@@ -1,11 +1,12 @@
 // Looks after a run: passes on its end from one side to the other, flushes what is old, gives failed frames
-// to the user, and says what waits for what when nothing moves.
+// to the user, samples what it does, and says what waits for what when nothing moves.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,7 +16,9 @@
 #include <esker/pipeline/options.hpp>
 #include <esker/pipeline/report.hpp>
 #include <esker/pipeline/run_memory.hpp>
+#include <esker/pipeline/sampler.hpp>
 #include <esker/pipeline/topology.hpp>
+#include <esker/pipeline/trace.hpp>
 #include <esker/queue/waiting.hpp>
 
 namespace esker::pipeline::detail {
@@ -44,6 +47,8 @@ class Monitor {
   void pass_on_ends();
   void flush_old();
   void report_failures();
+  void take_sample();
+  void mark_outcome();
   void look_for_hang();
   std::string who_waits(const RunMemory::Snapshot& now) const;
   std::uint64_t frames_of(const RunMemory::Snapshot& now, std::uint32_t topic) const;
@@ -65,6 +70,11 @@ class Monitor {
   };
   std::vector<Partial> partials_;  // of topics
   std::uint64_t failures_[2] = {0, 0};
+  Sampler sampler_;
+  bool samples_ = true;
+  std::chrono::steady_clock::time_point sampled_at_;
+  std::optional<Trace> trace_;
+  bool has_marked_drain_ = false, has_marked_outcome_ = false;
   std::uint64_t moved_ = 0;
   std::chrono::steady_clock::time_point moved_at_;
 

@@ -61,6 +61,8 @@ struct Options {
   // run goes on. 0: never. Empty: to standard error.
   std::chrono::milliseconds hang_after{0};
   std::function<void(const std::string& report)> on_hang{};
+  // A file for a trace of the last run, for Perfetto (docs/reference/tracing.md). Empty: none.
+  std::string trace{};
 };
 
 }  // namespace esker::pipeline

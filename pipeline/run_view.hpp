@@ -5,6 +5,7 @@
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/pipeline/latency.hpp>
 #include <esker/pipeline/topic_view.hpp>
 
 namespace esker::pipeline::detail {
@@ -35,14 +36,12 @@ struct SideState {
 
 /// Sums over the teams of a stage.
 enum StageCount : std::uint32_t {
-  kFrames,     // that it has taken
-  kItems,      // in them
-  kBusyNs,     // in the user's function
-  kStarvedNs,  // without input
-  kBlockedNs,  // without room in an output
-  kSkipped,    // frames that an earlier stage had marked as failed
-  kJoined,     // teams that have come from other stages
-  kLeft,       // teams that have gone to other stages
+  kFrames,   // that it has taken
+  kItems,    // in them
+  kBusyNs,   // in the user's function, and without room
+  kSkipped,  // frames that an earlier stage had marked as failed
+  kJoined,   // teams that have come from other stages
+  kLeft,     // teams that have gone to other stages
   kStageCounts
 };
 
@@ -50,10 +49,11 @@ enum StageCount : std::uint32_t {
 struct StageState {
   PolledWord active;  // teams that may still work for it
   Word counts[kStageCounts];
-  // Of a stage of the host without outputs: frames by their time since they were opened, in powers of two of
-  // nanoseconds.
-  static constexpr std::uint32_t kLatencies = 48;
-  Word latencies[kLatencies];
+  Word starved_ns[kMostInputs];  // without input, by the input that came next
+  Word blocked_ns[kMostTopics];  // without room, by the topic that had none
+  // Of a stage of the host without outputs: frames by their time since they were opened.
+  Word latencies[LatencyBuckets::kNumber];
+  Word longest_ns;
 };
 
 /// What a stage takes from and publishes into.

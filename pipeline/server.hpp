@@ -155,9 +155,8 @@ class Server {
 
   /// Once, at the end: a team keeps its counts, and looks at the clock only when it has nothing to do.
   ESKER_HD void add_counts() const {
-    count(kStarvedNs, idle_ns_[0]);
-    count(kBlockedNs, idle_ns_[1]);
-    count(kBusyNs, busy_ns_);
+    if (view().n_inputs == 1) (void)run_.states[number_]->starved_ns[0].fetch_add_relaxed(idle_ns_[0]);
+    count(kBusyNs, busy_ns_ + idle_ns_[1]);
     count(kFrames, frames_);
     count(kItems, items_);
     count(kSkipped, skipped_);
@@ -166,9 +165,12 @@ class Server {
   // --- Taking. The leader calls.
 
   ESKER_HD std::uint64_t poll() {
-    if (run_.is_over()) return kOver;
     const StageView& stage = view();
-    std::uint32_t n_ended = 0;
+    if (run_.is_over()) {
+      end_idle(stage, 0, Team::now_ns());
+      return kOver;
+    }
+    std::uint32_t n_ended = 0, last = 0;
     bool is_waiting = false;  // a frame, for room
     for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
       if (tickets_[i] == kTicketEnded) {
@@ -185,24 +187,42 @@ class Server {
       if (found == Poll::kEnded) {
         tickets_[i] = kTicketEnded;
         ++n_ended;
+        last = i;
       } else if (found == Poll::kFrame) {
         claimed_ = tickets_[i];
         tickets_[i] = kNoTicket;
-        ends_idleness();
+        begin_work(stage, i);
         return std::uint64_t{kFirstInput + i} << 32 | items;
       } else if (found == Poll::kBlocked) {
         is_waiting = true;
+        last = i;
       }
     }
-    if (n_ended == stage.n_inputs) return kEnded;
-    rest(stage, is_waiting);
+    if (n_ended == stage.n_inputs) {
+      end_idle(stage, last, Team::now_ns());
+      return kEnded;
+    }
+    rest(stage, is_waiting, last);
     return kNothing;
   }
-  ESKER_HD void ends_idleness() {
+  /// The time without work is over, or goes on for another cause. Input `i` has come, or has ended.
+  ESKER_HD void end_idle(const StageView& stage, std::uint32_t i, std::uint64_t now) {
+    if (idle_since_ == 0) return;
+    const std::uint64_t ns = now - idle_since_;
+    idle_since_ = 0;
+    idle_ns_[is_idle_for_room_ ? 1 : 0] += ns;
+    if constexpr (Team::kIsThread) {
+      if (is_idle_for_room_) {
+        (void)run_.states[number_]->blocked_ns[topic_with_room(stage)].fetch_add_relaxed(ns);
+        return;
+      }
+    }
+    if (stage.n_inputs > 1) (void)run_.states[number_]->starved_ns[i].fetch_add_relaxed(ns);
+  }
+  ESKER_HD void begin_work(const StageView& stage, std::uint32_t i) {
     if (idle_since_ != 0) {
       const std::uint64_t now = Team::now_ns();
-      idle_ns_[is_idle_for_room_ ? 1 : 0] += now - idle_since_;
-      idle_since_ = 0;
+      end_idle(stage, i, now);
       if (Team::kIsThread && working_since_ == 0) working_since_ = now;
     } else if (Team::kIsThread && working_since_ == 0) {
       working_since_ = Team::now_ns();
@@ -231,11 +251,12 @@ class Server {
     }
     return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
   }
-  /// There is nothing to do, or no room for what is done (`for_room`).
-  ESKER_HD void rest(const StageView& stage, bool for_room) {
+  /// There is nothing to do, or no room for what is done (`for_room`) since
+  /// `input` has come.
+  ESKER_HD void rest(const StageView& stage, bool for_room, std::uint32_t input) {
     const std::uint64_t now = Team::now_ns();
     if (idle_since_ == 0 || is_idle_for_room_ != for_room) {
-      if (idle_since_ != 0) idle_ns_[is_idle_for_room_ ? 1 : 0] += now - idle_since_;
+      end_idle(stage, input, now);
       idle_since_ = now;
       is_idle_for_room_ = for_room;
     }
@@ -269,13 +290,15 @@ class Server {
       return poll();
     } else {
       const StageView& stage = view();
-      if (run_.is_over()) return kOver;
-      if (is_drained()) return kEnded;
+      if (run_.is_over() || is_drained()) {
+        end_idle(stage, 0, Team::now_ns());
+        return run_.is_over() ? kOver : kEnded;
+      }
       if (!has_room_in_any(stage)) {
-        rest(stage, true);
+        rest(stage, true, 0);
         return kNothing;
       }
-      ends_idleness();
+      begin_work(stage, 0);
       return kCall;
     }
   }
@@ -308,6 +331,16 @@ class Server {
         return true;
     }
     return stage.outputs == 0;
+  }
+  /// The output for which a team has waited, of several the first one that has room now.
+  std::uint32_t topic_with_room(const StageView& stage) const {
+    if (stage.maps_to != kNone) return stage.maps_to;
+    for (std::uint32_t left = stage.outputs; left != 0; left &= left - 1) {
+      const auto t = static_cast<std::uint32_t>(__builtin_ctz(left));
+      const TopicView& topic = run_.topics[t];
+      if (has_room(stage, topic, topic.tail->word.load_relaxed() >> topic.shift)) return t;
+    }
+    return static_cast<std::uint32_t>(__builtin_ctz(stage.outputs));
   }
   /// Until it has published a frame. False: its function says that there is no more.
   template <class Node>
@@ -453,9 +486,11 @@ class Server {
     return reinterpret_cast<const Item*>(to);
   }
   void add_latency(std::uint64_t ns) const {
-    std::uint32_t bucket = 0;
-    while (bucket + 1 < StageState::kLatencies && ns >> bucket > 1) ++bucket;
-    (void)run_.states[number_]->latencies[bucket].fetch_add_relaxed(1);
+    StageState& state = *run_.states[number_];
+    (void)state.latencies[LatencyBuckets::of(ns)].fetch_add_relaxed(1);
+    std::uint64_t longest = state.longest_ns.load_relaxed();
+    while (longest < ns && !state.longest_ns.compare_exchange_relaxed(longest, ns)) {
+    }
   }
   /// The leader calls, after the team's last read.
   ESKER_HD void finish(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {

@@ -124,24 +124,24 @@ class Stage {
         run_.end(detail::Outcome::kFull, number_, 0, number, 0);
         return false;
       }
-      return wait_until([&] { return topic.has_room_outside(frame); });
+      return wait_until(number, [&] { return topic.has_room_outside(frame); });
     }
     if constexpr (Team::kIsThread) {
       if (topic.drops_from != nullptr) {
-        return wait_until([&] {
+        return wait_until(number, [&] {
           if (!topic.has_room(frame)) topic.drop_oldest(frame);
           return topic.has_room(frame);
         });
       }
     }
-    return wait_until([&] { return topic.has_room(frame); });
+    return wait_until(number, [&] { return topic.has_room(frame); });
   }
   template <class Ready>
-  ESKER_HD bool wait_until(const Ready& ready) const {
+  ESKER_HD bool wait_until(std::uint32_t topic, const Ready& ready) const {
     if (ready()) return true;
     const std::uint64_t began = Team::now_ns();
     const bool is_ready = team_.wait(ready, [&] { return run_.is_over(); });
-    (void)run_.states[number_]->counts[detail::kBlockedNs].fetch_add_relaxed(Team::now_ns() - began);
+    (void)run_.states[number_]->blocked_ns[topic].fetch_add_relaxed(Team::now_ns() - began);
     return is_ready;
   }
   /// One lane. All positions of a frame; what has been emitted before goes in a frame of its own.
@@ -192,7 +192,7 @@ class Stage {
   /// For whoever has the first of some lanes' places in a frame. False: the run is over.
   ESKER_HD bool make_ready(std::uint32_t number, std::uint64_t frame, std::uint64_t place) const {
     const detail::TopicView& topic = run_.topics[number];
-    if (place != 0) return wait_until([&] { return topic.is_open(frame); });
+    if (place != 0) return wait_until(number, [&] { return topic.is_open(frame); });
     if (!wait_for_room(number, frame)) return false;
     topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns());
     return true;

@@ -4,48 +4,20 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include <esker/build_info.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/ranges.hpp>
+#include <esker/device/trace_json.hpp>
 
 namespace esker {
 namespace {
-
-/// The steady clock's way to the time of day. Microseconds since 1970 leave a double, which is what readers
-/// keep them in, a quarter of one; since midnight (UTC) they leave it less than a nanosecond.
-struct Clocks {
-  std::int64_t midnight_s;  // since 1970
-  std::int64_t offset_ns;   // from the steady clock to the time since that midnight
-
-  static Clocks read() {
-    using std::chrono::nanoseconds;
-    using std::chrono::system_clock;
-    std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
-    std::int64_t offset = 0;
-    for (int i = 0; i < 16; ++i) {  // the pair with the least between its two readings
-      const std::int64_t before = steady_ns();
-      const std::int64_t real =
-          std::chrono::duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
-      const std::int64_t after = steady_ns();
-      if (after - before >= shortest) continue;
-      shortest = after - before;
-      offset = real - (before + after) / 2;
-    }
-    constexpr std::int64_t kSecond = 1'000'000'000;
-    constexpr std::int64_t kDay = 24 * 60 * 60;
-    const std::int64_t midnight = (steady_ns() + offset) / kSecond / kDay * kDay;
-    return {midnight, offset - midnight * kSecond};
-  }
-};
 
 std::string as_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -84,10 +56,10 @@ const char* letter(TracePhase phase) {
 /// are threads, each with a number of its own in the whole job.
 class Writer {
  public:
-  Writer(std::ostream& out, std::uint32_t pe) : out_{out}, pe_{pe}, clocks_{Clocks::read()} {}
+  Writer(std::ostream& out, std::uint32_t pe) : json_{out}, pe_{pe} {}
 
   void write(const Tracer& tracer, std::uint32_t n_pes) {
-    fmt::format_to(back(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    json_.begin();
     metadata("process_name", 0, fmt::format("\"name\":\"PE {}\"", pe_));
     metadata("process_sort_index", 0, fmt::format("\"sort_index\":{}", pe_));
     std::uint64_t events = 0;
@@ -100,63 +72,46 @@ class Writer {
           dropped += track.dropped;
         },
         [&](const TraceEvent& event) { write(event); });
-    fmt::format_to(
-        back(),
-        "\n],\"otherData\":{{\"esker\":{},\"commit\":{},\"pe\":{},\"pes\":{},\"midnight_unix_s\":{},"
-        "\"events\":{},\"events_dropped\":{},\"sample_every_packages\":{}}}}}\n",
-        as_json(build_info().version), as_json(build_info().commit), pe_, n_pes, clocks_.midnight_s, events,
-        dropped, Tracer::kSampleEvery);
-    flush();
+    json_.end(
+        fmt::format("{{\"esker\":{},\"commit\":{},\"pe\":{},\"pes\":{},\"midnight_unix_s\":{},"
+                    "\"events\":{},\"events_dropped\":{},\"sample_every_packages\":{}}}",
+                    as_json(build_info().version), as_json(build_info().commit), pe_, n_pes,
+                    json_.clock().midnight_s, events, dropped, Tracer::kSampleEvery));
   }
 
  private:
-  static constexpr std::size_t kFlushAt = 1 << 20;
-
-  std::back_insert_iterator<std::string> back() { return std::back_inserter(text_); }
-  void flush() {
-    out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
-    text_.clear();
-  }
-  void begin_event() {
-    if (text_.size() > kFlushAt) flush();
-    if (!first_) text_ += ",\n";
-    first_ = false;
-  }
   std::uint64_t thread(std::uint32_t track) const {
     return std::uint64_t{pe_} * Tracer::kMostTracks + track + 1;
   }
 
   void metadata(const char* name, std::uint32_t track, const std::string& argument) {
-    begin_event();
-    fmt::format_to(back(), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})", name, pe_ + 1,
-                   thread(track), argument);
+    json_.metadata(name, pe_ + 1, thread(track), argument);
   }
 
   void write(const TraceEvent& event) {
     const TraceKind& kind = trace_kinds()[static_cast<std::size_t>(event.what)];
     const bool text_in_name = event.text != nullptr && kind.text_name == nullptr;
-    begin_event();
-    fmt::format_to(back(), R"({{"ph":"{}","name":{},"cat":"esker","pid":{},"tid":{},"ts":{:.3f})",
-                   letter(event.phase),
-                   as_json(text_in_name ? fmt::format("{}: {}", kind.name, event.text) : kind.name), pe_ + 1,
-                   thread(event.track), static_cast<double>(event.at_ns + clocks_.offset_ns) / 1e3);
+    std::string& text = json_.event(
+        letter(event.phase), as_json(text_in_name ? fmt::format("{}: {}", kind.name, event.text) : kind.name),
+        pe_ + 1, thread(event.track), event.at_ns);
     if (event.phase == TracePhase::kSpan) {
-      fmt::format_to(back(), R"(,"dur":{:.3f})", static_cast<double>(event.duration_ns) / 1e3);
+      fmt::format_to(std::back_inserter(text), R"(,"dur":{:.3f})",
+                     static_cast<double>(event.duration_ns) / 1e3);
     } else if (event.phase != TracePhase::kCounter) {
-      fmt::format_to(back(), R"(,"id":"{}")", number_of(event.buffer));
+      fmt::format_to(std::back_inserter(text), R"(,"id":"{}")", number_of(event.buffer));
       // A flow's point belongs to the span around it, not to the next one.
-      if (event.what == TraceWhat::kMessages) text_ += R"(,"bp":"e")";
+      if (event.what == TraceWhat::kMessages) text += R"(,"bp":"e")";
     }
-    write_arguments(event, kind);
-    text_ += '}';
+    write_arguments(text, event, kind);
+    text += '}';
   }
 
-  void write_arguments(const TraceEvent& event, const TraceKind& kind) {
+  static void write_arguments(std::string& text, const TraceEvent& event, const TraceKind& kind) {
     if (event.phase != TracePhase::kSpan && event.phase != TracePhase::kCounter) return;
-    text_ += R"(,"args":{)";
+    text += R"(,"args":{)";
     bool first = true;
     const auto add = [&](const char* name, const std::string& value) {
-      fmt::format_to(back(), R"({}"{}":{})", first ? "" : ",", name, value);
+      fmt::format_to(std::back_inserter(text), R"({}"{}":{})", first ? "" : ",", name, value);
       first = false;
     };
     for (std::size_t i = 0; i < kind.value_names.size() && kind.value_names[i] != nullptr; ++i) {
@@ -164,14 +119,11 @@ class Writer {
     }
     if (event.text != nullptr && kind.text_name != nullptr) add(kind.text_name, as_json(event.text));
     if (event.buffer.sequence != 0) add("buffer", as_json(text_of(event.buffer)));
-    text_ += '}';
+    text += '}';
   }
 
-  std::ostream& out_;
+  TraceJson json_;
   const std::uint32_t pe_;
-  const Clocks clocks_;
-  std::string text_;
-  bool first_ = true;
 };
 
 }  // namespace

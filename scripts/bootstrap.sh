@@ -21,6 +21,7 @@ checks=(
   libtbb-dev                                   # the rival of tasks on the host
   python3
   python3-matplotlib python3-yaml              # plots and plans of scaling studies
+  graphviz                                     # pictures of pipelines
   spin                                         # the model of the package queue
   hpcc                                         # the peer that GUPS is compared with
   jellyfish                                    # the peer that mer is compared with

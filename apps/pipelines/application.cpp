@@ -77,6 +77,9 @@ esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   within("frames", frames, 1 << 20);
   within("streams", streams, 256);
   within("workers", workers, 256);
+  trace = config.trace;
+  if (!trace.empty() && scheme != Scheme::kEsker)
+    harness::usage("--trace is for --scheme esker: the others have no pipeline");
   hang_seconds = config.hang_seconds;
   group_lanes = config.group_lanes;
   switch (config.device) {
@@ -110,6 +113,7 @@ esker::pipeline::Options Options::pipeline_options() const {
   esker::pipeline::Options options;
   options.group_lanes = group_lanes;
   options.hang_after = std::chrono::seconds{hang_seconds};
+  options.trace = trace;
   return options;
 }
 

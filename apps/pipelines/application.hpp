@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t repeats = 3;
   bool verify = true;
   std::string json;
+  std::string trace;  // a file for the last run's; "": none
   std::uint64_t frame_bytes = 64 << 10;
   std::uint64_t frames = 64;  // of a topic
   std::uint64_t streams = 4;  // of the schemes that have several

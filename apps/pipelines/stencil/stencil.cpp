@@ -130,6 +130,7 @@ int run(int argc, char** argv) {
 
   esker::pipeline::Options options;
   options.hang_after = std::chrono::seconds{o.hang_seconds};
+  options.trace = o.trace;
   const stencil::Topics topics{o.frame_bytes, static_cast<std::uint32_t>(o.frames),
                                static_cast<std::uint32_t>(o.workers)};
   const auto by_items = [&](auto n) {
