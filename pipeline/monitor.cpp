@@ -14,6 +14,8 @@ namespace esker::pipeline::detail {
 namespace {
 constexpr std::chrono::microseconds kSampleEvery{200};
 
+constexpr std::chrono::milliseconds kLongestBetweenLooks{100};
+
 Outcome outcome_of(const SideState& side) {
   return static_cast<Outcome>(side.outcome.word.load_acquire());
 }  // [outcome]
@@ -186,6 +188,11 @@ std::uint64_t Monitor::frames_of(const RunMemory::Snapshot& now, std::uint32_t t
 }
 
 void Monitor::look_for_hang() {
+  // It copies all words of the GPU: several times within hang_after, and not each time.
+  const auto time = std::chrono::steady_clock::now();
+  if (time - looked_at_ < std::min<std::chrono::milliseconds>(options_.hang_after / 8, kLongestBetweenLooks))
+    return;
+  looked_at_ = time;
   const RunMemory::Snapshot now = memory_.snapshot(stream_);
   std::uint64_t moved = 0;
   for (std::uint32_t t = 0; t < topology_.topics.size(); ++t) {
@@ -195,7 +202,6 @@ void Monitor::look_for_hang() {
     const StageView& stage = memory_.host().stages[s];
     for (std::uint32_t i = 0; i < stage.n_inputs; ++i) moved += now.word(stage.inputs[i].done);
   }
-  const auto time = std::chrono::steady_clock::now();
   if (moved != moved_) {
     moved_ = moved;
     moved_at_ = time;

@@ -76,7 +76,7 @@ class Monitor {
   std::optional<Trace> trace_;
   bool has_marked_drain_ = false, has_marked_outcome_ = false;
   std::uint64_t moved_ = 0;
-  std::chrono::steady_clock::time_point moved_at_;
+  std::chrono::steady_clock::time_point moved_at_, looked_at_;
 
   std::thread thread_;
   std::mutex mutex_;
