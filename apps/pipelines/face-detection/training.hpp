@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -114,10 +113,11 @@ inline std::vector<double> likelihoods(const std::vector<WindowCodes>& windows, 
 }  // namespace detail
 
 /// Scores are eighths of a unit of the natural logarithm. Cells are in the order of the divergence between
-/// faces and others. A stage passes all faces that it was trained with, and what is not much worse: an eighth
-/// of the way further from their mean than the worst of them.
+/// faces and others. A stage passes what is no more than 4.5 standard deviations below the mean of the faces:
+/// with 4 one planted face in a thousand is missed, with 6 windows chain large faces to what is beside them.
 inline Cascade trained_cascade(std::uint32_t pictures = 60) {
   const detail::Samples samples = detail::collect_samples(pictures);
+  constexpr double kDeviations = 4.5;
   Cascade cascade{};
   std::vector<double> divergences(Cascade::kCells, 0.0);
   for (std::uint32_t cell = 0; cell < Cascade::kCells; ++cell) {
@@ -133,15 +133,15 @@ inline Cascade trained_cascade(std::uint32_t pictures = 60) {
   std::stable_sort(cascade.order, cascade.order + Cascade::kCells,
                    [&](std::uint8_t a, std::uint8_t b) { return divergences[a] > divergences[b]; });
   for (std::uint32_t stage = 0; stage < Cascade::kStages; ++stage) {
-    std::int64_t sum = 0;
-    std::int32_t least = std::numeric_limits<std::int32_t>::max();
+    double sum = 0, squares = 0;
     for (const auto& codes : samples.faces) {
-      const std::int32_t score = cascade.score(stage, codes.data(), kWindow);
+      const double score = cascade.score(stage, codes.data(), kWindow);
       sum += score;
-      least = std::min(least, score);
+      squares += score * score;
     }
-    const auto mean = static_cast<std::int32_t>(sum / static_cast<std::int64_t>(samples.faces.size()));
-    cascade.least[stage] = least - (mean - least) / 8;
+    const auto n = static_cast<double>(samples.faces.size());
+    const double mean = sum / n, deviation = std::sqrt(squares / n - mean * mean);
+    cascade.least[stage] = static_cast<std::int32_t>(std::floor(mean - kDeviations * deviation));
   }
   return cascade;
 }
