@@ -15,6 +15,7 @@ struct Chain {
   pipeline::Crossing crossing = pipeline::Crossing::kAuto;
   std::uint32_t parts = 1;
   std::uint32_t slots = 256;
+  std::uint32_t host_threads = 1;  // that publish, and as many that look at what comes back
 };
 /// Doubles each frame n times. Verified. Returns seconds, from start() to the end of the run;
 /// `last_to_end_us`: the time from the last frame to it.

@@ -49,6 +49,14 @@ nlohmann::json take_ping_pong(const PipelineBench& bench) {
                                                        .parts = parts_of(bytes),
                                                        .slots = slots});
                      }});
+    sides.push_back({"direct, 2 threads a host stage", [&, bytes, frames, slots] {
+                       return run_chain(bench.device, {.frame_bytes = bytes,
+                                                       .frames = frames,
+                                                       .crossing = Crossing::kDirect,
+                                                       .parts = parts_of(bytes),
+                                                       .slots = slots,
+                                                       .host_threads = 2});
+                     }});
     if (bench.is_on_gpu()) {
       sides.push_back({"batched", [&, bytes, frames, slots] {
                          return run_chain(bench.device, {.frame_bytes = bytes,
