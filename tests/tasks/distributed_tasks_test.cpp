@@ -399,9 +399,16 @@ TEST(DistributedForkJoin, JoinsInAnyOrder) {
 TEST(DistributedForkJoin, IsNeverShortOfMemoryWithinItsBoundInAnyOrder) {
   run_pes(2, [](Runtime& rt) {
     tasks::Options options = few();
-    options.memory_bytes = DistributedForkJoin<Fib, Tiny>(rt, options).memory_bound(9);
-    DistributedForkJoin<Fib, Tiny> tasks(rt, options);
-    for (int i = 0; i < 4; ++i) EXPECT_FALSE(was_short(tasks, Fib{9}, 34));
+    options.memory_bytes = 1 << 16;
+    std::uint64_t bound = 0;
+    {
+      DistributedForkJoin<Vine, Tiny> tasks(rt, options);
+      EXPECT_TRUE(was_short(tasks, Vine{300}, 301)) << "so the bound says something";
+      bound = tasks.memory_bound(301);
+    }
+    options.memory_bytes = bound;
+    DistributedForkJoin<Vine, Tiny> tasks(rt, options);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(was_short(tasks, Vine{300}, 301));
   });
 }
 
