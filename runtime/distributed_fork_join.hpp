@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -28,8 +29,12 @@ inline constexpr std::array<std::uint64_t Report::*, 12> kSummed{
     &Report::resumed, &Report::given, &Report::suspended, &Report::spilled,
     &Report::waits,   &Report::sent,  &Report::received,  &Report::peak_memory_bytes};
 
-/// Each PE's part of the job, where a PE is a process with cores of its own.
-inline Options options_on(const Runtime& runtime, Options options) {
+/// Each PE's part of the job, where a PE is a process with cores of its own. Collective: a run is watched for
+/// hangs on all PEs, or on none.
+inline Options options_on(Runtime& runtime, Options options) {
+  auto hang_after = static_cast<std::uint64_t>(std::max<std::int64_t>(options.hang_after.count(), 0));
+  runtime.all_reduce(std::span(&hang_after, 1), Reduction::kMax);
+  options.hang_after = std::chrono::milliseconds{hang_after};
   if (!runtime.runs_on_device()) {
     const std::uint32_t threads = runtime.host_threads();
     options.domains = options.domains == 0 ? threads : std::min(options.domains, threads);
@@ -46,8 +51,8 @@ inline Options options_on(const Runtime& runtime, Options options) {
 /// Contract As ForkJoin; the constructor and run() are collective, with the same Root on every PE. Tasks
 ///          travel byte by byte: what they point to is another PE's. What each PE has of its own they find by
 ///          task.local<T>() (Options::local). A type that spawns on other PEs has `using SpawnsAt =
-///          Types<...>` of those. Tasks on a GPU and messages of lanes are apart: quiet() and barrier_all()
-///          know nothing of tasks.
+///          Types<...>` of those. Options::hang_after is the longest of what PEs say. Tasks on a GPU and
+///          messages of lanes are apart: quiet() and barrier_all() know nothing of tasks.
 /// Progress Tasks move while PEs are in run(), and at no other time. On GPUs that several PEs share, their
 ///          kernels have to run at a time (CUDA's multi-process service).
 /// Errors   As ForkJoin, on every PE alike: a TaskError names the PE that ended the run. What a task throws
@@ -75,9 +80,21 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     if (pe == 0) Base::write_first_bundle(root);
     courier_.begin(Base::report().domains);
     Base::prepare({pe, runtime_.n_pes(), port_.data()});
+    if (Base::hangs() != nullptr) Base::hangs()->begin();
     std::exception_ptr thrown = run_domains();
     Base::end(start);
     return agree(thrown);
+  }
+
+  /// Options::memory_bytes of this PE with which no run of tasks nested at most `depth` deep is short of
+  /// memory on it, as ForkJoin::memory_bound(): whatever other PEs give to it (docs/design/tasks.md).
+  ///
+  /// Errors. Error{kConfiguration}: tasks name PEs (SpawnsAt), or PEs are too many for a bound.
+  std::uint64_t memory_bound(std::uint32_t depth) const {
+    const std::uint64_t crates = esker::detail::TaskCourier::enough_bundles(runtime_.n_pes());
+    if (Base::Set::kPlaces || crates > Base::plan().most_crates())
+      esker::detail::refuse_task_bound(Base::Set::kPlaces, runtime_.n_pes());
+    return Base::plan().bytes_for(depth, crates);
   }
 
   /// Of this PE in the last run.
@@ -94,7 +111,8 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     Base::launch_domains();
     try {
       courier_.carry(
-          Base::options().stop, [] { return false; }, [&] { return Base::stream().is_idle(); });
+          Base::options().stop, Base::hangs(), [] { return false; },
+          [&] { return Base::stream().is_idle(); });
     } catch (...) {
       courier_.end_domains();
       Base::stream().synchronize();
@@ -120,7 +138,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     });
     try {
       courier_.carry(
-          Base::options().stop, [&] { return !port.has_ended() && port.step(); },
+          Base::options().stop, Base::hangs(), [&] { return !port.has_ended() && port.step(); },
           [&] { return has_ended.load(std::memory_order_acquire); });
     } catch (...) {
       courier_.end_domains();

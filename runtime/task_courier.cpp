@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -21,8 +22,9 @@ using tasks::detail::SlotLayout;
 namespace {
 
 constexpr std::chrono::microseconds kNap{100};
-constexpr std::uint32_t kEnoughInStore = 2;  // parcels: who has fewer asks early
-constexpr std::uint32_t kRoundsALook = 64;   // at whether the domains are still there
+constexpr std::uint32_t kEnoughInStore = 2;    // parcels: who has fewer asks early
+constexpr std::uint32_t kMostHungryAsks = 16;  // of one PE, that stand
+constexpr std::uint32_t kRoundsALook = 64;     // at whether the domains are still there
 
 // Of the bundles a quarter may be out for asking PEs, and a quarter be in from PEs that were asked: the rest
 // is for the domains, and for tasks that were placed.
@@ -54,6 +56,11 @@ std::size_t TaskCourier::slot_words(const BundleFormat& format) {
   return std::size_t{tasks::detail::kRings} * PortMemory::kSlots * SlotLayout::words(format.words);
 }
 
+std::uint64_t TaskCourier::enough_bundles(std::uint32_t n_pes) {
+  const std::uint64_t neighbours = n_pes < 2 ? 0 : std::bit_width(n_pes - 1);
+  return std::max<std::uint64_t>(4, 4 * (kMostHungryAsks + kEnoughInStore) * neighbours);
+}
+
 void TaskCourier::begin(std::uint32_t domains) {
   std::memset(static_cast<void*>(&port_), 0, sizeof port_);
   std::memset(slots_, 0, slot_words(format_) * 4);
@@ -79,12 +86,15 @@ void TaskCourier::begin(std::uint32_t domains) {
   to_return_.clear();
   n_taken_ = n_handed_ = n_returned_ = 0;
   is_told_ = has_told_ = false;
-  n_sent_ = n_received_ = 0;
+  n_sent_ = n_received_ = n_letters_ = 0;
+  says_still_ = false;
+  n_still_ = 0;
   run_ = runtime_.impl_->mail().begin_run();
 }
 
-void TaskCourier::carry(const tasks::StopToken& stop, const std::function<bool()>& step_port,
-                        const std::function<bool()>& has_ended) {
+void TaskCourier::carry(const tasks::StopToken& stop, tasks::detail::HangWatch* hangs,
+                        const std::function<bool()>& step_port, const std::function<bool()>& has_ended) {
+  hangs_ = hangs;
   const CurrentCall::Scope call(runtime_.impl_->call(), "a run of tasks over PEs", true);
   std::uint32_t rounds = 0;
   runtime_.impl_->waits().attend("tasks of other PEs", kNap, [&] {
@@ -95,6 +105,7 @@ void TaskCourier::carry(const tasks::StopToken& stop, const std::function<bool()
     moved = hand_to_others() || moved;
     grant_asks();
     ask_neighbours();
+    look_for_hang();
     if (stop.stop_requested() && port_.end.load_relaxed() == 0)
       port_.end.store_relaxed(static_cast<std::uint32_t>(Outcome::kStopped));
     if ((has_told_ || ++rounds % kRoundsALook == 0) && has_ended()) {
@@ -152,6 +163,58 @@ TaskCourier::Ending TaskCourier::agree(const RunEnd& mine, std::vector<std::uint
           static_cast<std::uint32_t>(speaker)};
 }
 
+// --- Runs that stand still.
+
+/// PE 0 hears of changes alone, so a run that is watched has few letters more.
+void TaskCourier::look_for_hang() {
+  if (hangs_ == nullptr || hangs_->was_still(n_letters_) == says_still_) return;
+  says_still_ = !says_still_;
+  post(0, {kStill, says_still_ ? 1u : 0u, 0, 0, kNoAsk, 0});
+}
+
+void TaskCourier::receive_still(bool is_still) {
+  n_still_ += is_still ? 1u : ~0u;
+  if (n_still_ != n_pes_) return;
+  for (std::uint32_t pe = 0; pe < n_pes_; ++pe) post(pe, {kReport, 0, 0, 0, kNoAsk, 0});
+}
+
+void TaskCourier::say_what_stands_still() {
+  if (hangs_ == nullptr || !says_still_) return;  // something has moved since
+  hangs_->say(fmt::format("PE {} of {} (here {})", pe_, n_pes_, runtime_.device().name()), under_way());
+}
+
+template <class T>
+std::map<std::uint32_t, std::uint32_t> TaskCourier::Table<T>::by_pe(std::uint32_t T::*pe) const {
+  std::map<std::uint32_t, std::uint32_t> numbers;
+  for (const T& each : all) ++numbers[each.*pe];
+  for (const std::uint32_t number : free) --numbers[all[number].*pe];
+  std::erase_if(numbers, [](const auto& entry) { return entry.second == 0; });
+  return numbers;
+}
+
+/// The parcels that this PE waits for, has, and asks for.
+std::string TaskCourier::under_way() const {
+  std::string text =
+      fmt::format("\n  parcels of tasks: {} sent to other PEs, {} received", n_sent_, n_received_);
+  for (const auto& [pe, n] : parts_.by_pe(&Part::pe))
+    text += fmt::format("\n  waits for what {} parcels give that were sent to PE {}", n, pe);
+  for (const auto& [pe, n] : arrived_.by_pe(&Arrived::origin))
+    text += fmt::format("\n  has {} parcels of PE {}, which waits for what they give", n, pe);
+  if (!stored_.empty())
+    text += fmt::format("\n  {} parcels in store, for domains that have nothing", stored_.size());
+  for (const Neighbour& neighbour : neighbours_) {
+    const std::uint32_t n = neighbour.asks[kHungry] + neighbour.asks[kEarly];
+    if (n != 0)
+      text += fmt::format("\n  has asked PE {} for {} parcels, and waits for them", neighbour.pe, n);
+  }
+  std::map<std::uint32_t, std::uint32_t> asked;
+  for (const auto& wants : wants_) {
+    for (const std::uint32_t pe : wants) ++asked[pe];
+  }
+  for (const auto& [pe, n] : asked) text += fmt::format("\n  PE {} has asked for {} parcels", pe, n);
+  return text;
+}
+
 // --- Asking.
 
 /// Lets the port ask for other PEs.
@@ -172,7 +235,8 @@ std::uint32_t TaskCourier::hungry() const {
 void TaskCourier::ask_neighbours() {
   if (stored_.size() >= kEnoughInStore || arrived_.size() >= quarter_of(format_)) return;
   if (const std::uint32_t domains = hungry(); domains != 0) {
-    for (Neighbour& neighbour : neighbours_) ask(neighbour, kHungry, std::clamp(domains / 8, 4u, 16u));
+    for (Neighbour& neighbour : neighbours_)
+      ask(neighbour, kHungry, std::clamp(domains / 8, 4u, kMostHungryAsks));
     return;
   }
   for (const Neighbour& neighbour : neighbours_) {
@@ -185,6 +249,18 @@ void TaskCourier::ask(Neighbour& neighbour, Ask kind, std::uint32_t parcels) {
   if (neighbour.asks[kind] >= parcels) return;
   post(neighbour.pe, {kAsk, parcels - neighbour.asks[kind], 0, 0, kind, 0});
   neighbour.asks[kind] = parcels;
+}
+
+[[noreturn]] void refuse_task_bound(bool places, std::uint32_t n_pes) {
+  if (!places)
+    throw Error(
+        Error::Kind::kConfiguration,
+        fmt::format("tasks over PEs: memory_bound() knows no bound for {} PEs, but up to 16384", n_pes));
+  throw Error(Error::Kind::kConfiguration,
+              "tasks over PEs: memory_bound() knows no bound for tasks that name PEs (SpawnsAt): a PE keeps "
+              "memory for each bundle that it has placed until its tasks are done, and how many those are is "
+              "not bounded by how deep tasks nest. Run them once with much memory_bytes, and take some more "
+              "than report().peak_memory_bytes; a run that is short of memory says so");
 }
 
 }  // namespace esker::detail

@@ -37,6 +37,7 @@ T TaskCourier::Table<T>::take(std::uint32_t number) {
 // --- Letters.
 
 void TaskCourier::post(std::uint32_t pe, const Head& head, const Words& words) {
+  if (head.what < kEnd) ++n_letters_;
   if (pe == pe_) return receive(pe_, head, words.data());
   std::string bytes(sizeof head + words.size() * 4, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
@@ -61,6 +62,7 @@ bool TaskCourier::take_letters() {
 }
 
 void TaskCourier::receive(std::uint32_t pe, const Head& head, const std::uint32_t* words) {
+  if (head.what < kEnd) ++n_letters_;
   switch (head.what) {
     case kAsk:
       wants_[head.answers].insert(wants_[head.answers].end(), head.ticket, pe);
@@ -70,6 +72,12 @@ void TaskCourier::receive(std::uint32_t pe, const Head& head, const std::uint32_
       break;
     case kDone:
       receive_done(head, words);
+      break;
+    case kStill:
+      receive_still(head.ticket != 0);
+      break;
+    case kReport:
+      say_what_stands_still();
       break;
     default:
       is_told_ = is_told_ || port_.end.load_relaxed() == 0;
@@ -106,7 +114,6 @@ void TaskCourier::receive_done(const Head& head, const std::uint32_t* words) {
       sent.results[c * format_.batch + part.tasks[i]] = words[c * part.tasks.size() + i];
   }
   if (--sent.parts != 0) return;
-  --n_out_;
   Words slot(port_.slot_words, 0);
   slot[SlotLayout::kParcel] = static_cast<std::uint32_t>(Parcel::kReturned);
   slot[SlotLayout::kNumber] = part.bundle;
@@ -133,6 +140,7 @@ bool TaskCourier::hand_to_port() {
   bool moved = false;
   while (!to_return_.empty() && put(to_return_.front(), port_.returned, n_returned_)) {
     to_return_.pop_front();
+    --n_out_;  // the port frees its crate before it needs another
     moved = true;
   }
   // As much as domains may take at once, before this thread runs again: the rest may go to others.
@@ -250,7 +258,7 @@ void TaskCourier::send_part(std::uint32_t pe, std::uint32_t bundle, const std::u
   if (pe != pe_) ++n_sent_;
   Head head{kParcel, 0, words[format_.type], static_cast<std::uint32_t>(tasks.size()), answers, pe_};
   if (type.placed_as != kNone) head.type = type.placed_as;
-  head.ticket = parts_.add({bundle, std::move(tasks)});
+  head.ticket = parts_.add({bundle, pe, std::move(tasks)});
   post(pe, head, columns);
 }
 

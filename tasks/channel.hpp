@@ -88,6 +88,8 @@ class ChannelView {
 
   /// Racy: elements that are published, or will be at once, and not taken.
   ESKER_HD std::uint64_t was_published() const { return published_.was_size(); }
+  /// For a host that copies was_published() from a device's memory.
+  const detail::IndexRing<S>& published() const { return published_; }
   /// Racy: elements that can be allocated, now or at once.
   ESKER_HD std::uint64_t was_available() const { return available_.was_size(); }
   /// Racy: the predicate of the thesis (4.1.1). As many as `lanes`, which fill a SIMD unit, are worth a

@@ -79,6 +79,7 @@ class Domain {
   /// kGoesOn a join record.
   ESKER_HD std::uint32_t wait_for_bundle() {
     levels_.release();
+    if constexpr (S::kRemote) outgoing_.release_crate();
     note(Doing::kAsks);
     const std::uint64_t began = Lane::clock_ns();
     bool has_asked = false;
@@ -196,7 +197,7 @@ class Domain {
       if (is_new && !levels_.find_space(0)) return false;
     }
     std::uint32_t n = 0;
-    note(Doing::kRuns, type, segment);
+    note(Doing::kRuns, type);
     Set::visit(type, [&](auto named) {
       using T = typename decltype(named)::type;
       if constexpr (!kIsPlaced<T>) n = run_batch_of<T>(most, is_new);
@@ -277,7 +278,7 @@ class Domain {
     const auto go_on = [&](std::uint32_t i) {
       return load_columns<Resume<S>>(resume_words + i, frames)(place, i);
     };
-    note(Doing::kContinues, 0, levels_.segment_of(levels_.top()));
+    note(Doing::kContinues);
     if (watch_.times_tasks()) times().enter_tasks(lanes_);
     std::uint64_t again = 0;
     if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
@@ -466,24 +467,23 @@ class Domain {
     });
   }
 
-  // --- Of runs that are watched for hangs, on the host.
+  // --- Of runs that are watched for hangs.
 
-  ESKER_HD void note([[maybe_unused]] Doing doing, [[maybe_unused]] std::uint32_t type = 0,
-                     [[maybe_unused]] std::uint32_t segment = 0) const {
-    if constexpr (Lanes::kIsThread) {
-      if (Progress* const all = watch_.progress()) all->is_doing(number_, doing, type, segment, return_join_);
-    }
+  ESKER_HD void note(Doing doing, std::uint32_t type = 0) const {
+    if (!watch_.progress().is_on()) return;
+    lanes_.first([&] {
+      watch_.progress().is_doing(number_, doing, type, levels_.segment_of(levels_.top()), return_join_);
+    });
   }
-  ESKER_HD void note_left([[maybe_unused]] std::uint32_t join) const {
-    if constexpr (Lanes::kIsThread) {
-      if (Progress* const all = watch_.progress())
-        all->leaves(number_, join, levels_.segment_of(levels_.top()), return_join_);
-    }
+  ESKER_HD void note_left(std::uint32_t join) const {
+    if (!watch_.progress().is_on()) return;
+    lanes_.first([&] {
+      LeftStack::leaves(watch_.progress(), join, number_, levels_.segment_of(levels_.top()), return_join_);
+    });
   }
-  ESKER_HD void note_taken([[maybe_unused]] std::uint32_t join) const {
-    if constexpr (Lanes::kIsThread) {
-      if (Progress* const all = watch_.progress()) all->takes(join);
-    }
+  ESKER_HD void note_taken(std::uint32_t join) const {
+    if (!watch_.progress().is_on()) return;
+    lanes_.first([&] { LeftStack::is_taken(watch_.progress(), join); });
   }
 
   // --- For tests, on the host.

@@ -144,10 +144,10 @@ class ForkJoin {
     write_first_bundle(root);
     prepare({});
     {
-      const detail::WatchedForHangs watched(hangs_ ? &*hangs_ : nullptr);
+      const detail::WatchedForHangs watched(hangs());
       launch_domains();
+      if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     }
-    if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     end(start);
     const detail::RunEnd how = seen_[0].how();
     if (how.outcome != detail::Outcome::kDone)
@@ -170,7 +170,7 @@ class ForkJoin {
 
   detail::Watch watch() {
     return {options_.watch ? watch_.data() : nullptr, options_.time_tasks,
-            hangs_ ? &hangs_->progress() : nullptr};
+            hangs_ ? hangs_->progress() : detail::Progress{}};
   }
   bool is_on_host() const { return device_.backend() == Backend::kCpu; }
   const Stream& stream() const { return stream_; }
@@ -178,7 +178,10 @@ class ForkJoin {
   const Device& device() const { return device_; }
   detail::RunState& run_state() { return *run_.data(); }
   const detail::RunState& seen() const { return seen_[0]; }
+  /// Null: the run is not watched for hangs.
+  detail::HangWatch* hangs() { return hangs_ ? &*hangs_ : nullptr; }
   Report& last_report() { return report_; }
+  const detail::MemoryPlan& plan() const { return plan_; }
   const detail::BundleFormat& format() const { return format_; }
 
   void write_first_bundle(const Root& root) {
@@ -231,10 +234,6 @@ class ForkJoin {
     shape_ = LaunchShape{domains, 1};
     hot_ = device_.memory<std::uint32_t>(std::size_t{domains} * S::kHotWords, {"levels of tasks"});
     allocate<S>(domains);
-    if (options_.hang_after.count() > 0 && !kRemote) {
-      hangs_.emplace(domains, memory_.joins, detail::HangWatch::Joins{memory_.join_words, S::Join::kWords},
-                     options_.hang_after, options_.on_hang, device_.name());
-    }
   }
   void prepare_waves() {
     if (device_.properties().wave_lanes == 64) {
@@ -299,6 +298,15 @@ class ForkJoin {
     payload_at_ = S::Bundle::kPayload;
     type_at_ = S::Bundle::kType;
     if constexpr (kRemote) format_ = detail::format_of<S>(memory_.crates);
+    if (options_.hang_after.count() > 0) watch_for_hangs(S::Join::kWords);
+  }
+  void watch_for_hangs(std::size_t words_a_join) {
+    const auto explain = [words = memory_.join_words, words_a_join, joins = memory_.joins](
+                             const detail::SeenProgress& seen, const detail::Peek& peek) {
+      return detail::explain_fork_join(seen, peek, words, words_a_join, joins);
+    };
+    hangs_.emplace(device_, options_, "tasks", memory_.domains,
+                   std::size_t{memory_.joins} * detail::LeftStack::kWords, explain);
   }
 
   void report(std::chrono::nanoseconds time) {

@@ -14,7 +14,9 @@
 #include <esker/tasks/graph_channels.hpp>
 #include <esker/tasks/graph_check.hpp>
 #include <esker/tasks/graph_domain.hpp>
+#include <esker/tasks/graph_hang.hpp>
 #include <esker/tasks/graph_options.hpp>
+#include <esker/tasks/hang.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/stop_relay.hpp>
 
@@ -36,7 +38,7 @@ struct WaveGraph {
     auto* const scratch = reinterpret_cast<std::uint32_t*>(GroupLane::lent_scratch());
     const std::uint32_t wave = lane.lane() / GroupLane::kWaveLanes;
     const auto domain = static_cast<std::uint32_t>(lane.global_id() / GroupLane::kWaveLanes);
-    const GraphPlace place{state, scratch + wave * words, parameters.buffer, domain};
+    const GraphPlace place{state, scratch + wave * words, parameters.progress, parameters.buffer, domain};
     GraphDomain<WaveLanes::Shape, Nodes>(WaveLanes(lane), place, parameters, nodes).run();
 #endif
   }
@@ -52,7 +54,8 @@ struct ThreadGraph {
   ESKER_HD void operator()([[maybe_unused]] Lane lane) const {
 #if defined(ESKER_ON_CPU)
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
-    const GraphPlace place{state, scratch + std::size_t{domain} * words, parameters.buffer, domain};
+    const GraphPlace place{state, scratch + std::size_t{domain} * words, parameters.progress,
+                           parameters.buffer, domain};
     try {
       GraphDomain<Shape, Nodes>(ThreadLanes{}, place, parameters, *nodes).run();
     } catch (...) {
@@ -174,6 +177,7 @@ class Graph {
     begin(facts, static_cast<std::uint32_t>(shape.lanes));
     const detail::ThreadGraph<List, Shape> kernel{state_.data(), parameters_, channels_.words(), hot_.data(),
                                                   &list};
+    const detail::WatchedForHangs watched(hangs_.get());
     try {
       device_.launch(shape, kernel, stream_);
     } catch (...) {
@@ -189,6 +193,7 @@ class Graph {
     const LaunchShape shape = shape_of_waves(kernel, lanes);
     begin(facts, static_cast<std::uint32_t>(shape.lanes / lanes));
     kernel.parameters = parameters_;
+    const detail::WatchedForHangs watched(hangs_.get());
     device_.launch(shape, kernel, stream_, scratch_bytes_);
     stop_relay_.wait(stream_, options_.stop, &state_.data()->stop_word);
   }
@@ -222,6 +227,8 @@ class Graph {
     parameters_.channels = static_cast<std::uint32_t>(report_.channels.size());
     parameters_.nodes = static_cast<std::uint32_t>(nodes.size());
     parameters_.buffer = channels_.buffer();
+    if (options_.hang_after.count() > 0 && (hangs_ == nullptr || parameters_.domains != domains))
+      watch_for_hangs(domains);
     parameters_.domains = domains;
     ++parameters_.seed;
     report_.domains = parameters_.domains;
@@ -254,6 +261,14 @@ class Graph {
     state.sum.store_relaxed(0);
     state.waits.store_relaxed(0);
     device_.copy_async(state_.data(), &state, used_bytes(), stream_);
+  }
+  void watch_for_hangs(std::uint32_t domains) {
+    hangs_ = std::make_unique<detail::HangWatch>(
+        device_, options_, "task graph", domains, domains * report_.channels.size(),
+        [this](const detail::SeenProgress& seen, const detail::Peek& peek) {
+          return detail::explain_graph(seen, channels_.see(state_.data(), peek), report_.channels);
+        });
+    parameters_.progress = hangs_->progress();
   }
   /// Of the state: the channels that there are.
   std::size_t used_bytes() const {
@@ -288,8 +303,9 @@ class Graph {
   detail::GraphChannels channels_;
   GraphReport report_;
   detail::GraphParameters parameters_;
-  std::uint32_t scratch_bytes_ = 0;  // of a group
-  bool is_clean_ = true;             // channels are empty
+  std::unique_ptr<detail::HangWatch> hangs_;  // of so many domains as the last run had
+  std::uint32_t scratch_bytes_ = 0;           // of a group
+  bool is_clean_ = true;                      // channels are empty
   const std::uint32_t id_;
 };
 

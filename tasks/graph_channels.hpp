@@ -12,7 +12,9 @@
 #include <esker/device/device.hpp>
 #include <esker/tasks/channel.hpp>
 #include <esker/tasks/graph_check.hpp>
+#include <esker/tasks/graph_hang.hpp>
 #include <esker/tasks/graph_state.hpp>
+#include <esker/tasks/hang.hpp>
 #include <esker/tasks/options.hpp>
 
 namespace esker::tasks::detail {
@@ -178,6 +180,23 @@ class GraphChannels {
     }
     report.memory_bound = memory_bound(report);
   }
+  /// While a run is under way; its state is there in the device's memory.
+  std::vector<Fullness> see(const GraphState* state, const Peek& peek) const {
+    const auto seen = peek(state, 1);
+    std::vector<Fullness> all(memory_.size());
+    for (std::size_t c = 0; c < memory_.size(); ++c) {
+      const ChannelState& channel = seen[0].channels[c];
+      Fullness& is = all[c];
+      if (memory_[c].ring == nullptr) {
+        is.elements = std::min<std::uint64_t>(channel.next.load_relaxed(), memory_[c].stack_capacity);
+        continue;
+      }
+      is = {waiting_in(channel.ring, peek), 0, channel.spill.capacity(), channel.seed_count,
+            channel.seeds_left()};
+      if (is.spill_capacity != 0) is.spilled = waiting_in(channel.spill, peek);
+    }
+    return all;
+  }
   std::uint64_t memory_bound(const GraphReport& report) const {
     std::uint64_t bound = users_of_memory(report) != 0 ? options_.memory_bytes : 0;
     for (std::size_t c = 0; c < memory_.size(); ++c)
@@ -200,6 +219,11 @@ class GraphChannels {
     std::uint32_t stack_capacity = 0;
   };
 
+  static std::uint64_t waiting_in(const Ring& ring, const Peek& peek) {
+    using Published = IndexRing<Scope::kDevice>;
+    const auto header = peek(ring.published().header(), Published::kHeaderWords);
+    return Published::was_size(header.data());
+  }
   static std::uint64_t users_of_memory(const GraphReport& report) {
     std::uint64_t users = 0;
     for (const auto& channel : report.channels) {

@@ -21,6 +21,7 @@ struct GraphParameters {
   std::uint32_t nodes = 0;
   std::uint32_t buffer = 0;
   std::uint32_t domains = 0;
+  Progress progress;
   std::uint64_t seed = 0;  // of tests' decisions at random
   std::uint8_t by_priority[kMostChannels] = {};
 };
@@ -58,6 +59,7 @@ class GraphDomain {
       const Choice choice = choose();
       if (choice.how == How::kEnded) break;
       if (choice.how == How::kNothing) {
+        note(Doing::kAsks);
         if (!wait()) break;
         continue;
       }
@@ -206,6 +208,7 @@ class GraphDomain {
     std::uint32_t* const buffer = place_.buffer_of(own);
     const bool has_seeds = own.has_seeds != 0;
     lanes_.leader([&] { (is_stack ? own.stacked : own.count) = left; });
+    note(Doing::kRuns, choice.channel, choice.own + choice.shared);
     const std::uint32_t n = lanes_.template load_and_run<kBatch, T>(
         choice.own + choice.shared,
         [&](auto& view, std::uint32_t i, T* to) {
@@ -231,6 +234,7 @@ class GraphDomain {
           node.function(task, element);
         });
     tidy();
+    note(Doing::kSchedules);
     if (n != 0) pause_ = {};
     lanes_.leader([&] {
       own.counts[kElements] += n;
@@ -279,6 +283,17 @@ class GraphDomain {
         if (own.stacked > own.most_stacked) own.most_stacked = own.stacked;
       }
     });
+  }
+
+  /// Of runs that are watched for hangs.
+  ESKER_HD void note(Doing doing, std::uint32_t channel = 0, std::uint32_t elements = 0) const {
+    if (!place_.progress.is_on()) return;
+    lanes_.for_each(parameters_.channels, [&](std::uint32_t c) {
+      const OwnChannel& own = place_.own(c);
+      place_.progress.note(std::size_t{place_.domain} * parameters_.channels + c)
+          .store_relaxed(own.count + own.stacked);
+    });
+    lanes_.first([&] { place_.progress.is_doing(place_.domain, doing, channel, elements, 0); });
   }
 
   // --- Idle.

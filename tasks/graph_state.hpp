@@ -10,6 +10,7 @@
 #include <esker/tasks/ending.hpp>
 #include <esker/tasks/graph_options.hpp>
 #include <esker/tasks/lanes.hpp>
+#include <esker/tasks/progress.hpp>
 #include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
@@ -85,6 +86,7 @@ struct GraphState : Ending {
 struct GraphPlace {
   GraphState* state;
   std::uint32_t* scratch;
+  Progress progress;
   std::uint32_t buffer;  // elements of each channel that its scratchpad has place for
   std::uint32_t domain;  // its number
 

@@ -1,15 +1,13 @@
-// The report of a run in which nothing moves, and the thread that notices.
+// The report of a run in which nothing moves, and who notices.
 #include <esker/tasks/hang.hpp>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include <esker/error.hpp>
 #include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
@@ -25,145 +23,127 @@ std::string target(std::uint32_t join) {
 
 }  // namespace
 
-void Progress::reset() {
-  for (Line& line : domains_) {
-    line.doing.store_relaxed(static_cast<std::uint32_t>(Doing::kNothing));
-    line.moves.store_relaxed(0);
+HangWatch::HangWatch(const Device& device, const Options& options, std::string kind, std::uint32_t domains,
+                     std::size_t notes, Explain explain)
+    : device_{device},
+      limit_{options.hang_after},
+      on_hang_{options.on_hang},
+      kind_{std::move(kind)},
+      domains_{domains},
+      notes_{notes},
+      explain_{std::move(explain)},
+      peek_{device},
+      line_memory_{device.memory<Progress::Line>(domains, {"what domains do"})},
+      note_memory_{
+          device.memory<DeviceAtomic<std::uint32_t>>(std::max<std::size_t>(notes, 1), {"what domains do"})},
+      progress_{line_memory_.data(), note_memory_.data()} {}
+
+void HangWatch::begin() {
+  peek_.set_to_zero(line_memory_.data(), line_memory_.size_bytes());
+  peek_.set_to_zero(note_memory_.data(), note_memory_.size_bytes());
+  moves_ = more_ = 0;
+  was_still_ = has_said_ = false;
+  moved_at_ = looked_at_ = Clock::now();
+}
+
+std::chrono::milliseconds HangWatch::interval() const {
+  return std::max(std::chrono::milliseconds{1}, limit_ / 4);
+}
+
+bool HangWatch::was_still(std::uint64_t more) {
+  const auto now = Clock::now();
+  if (now - looked_at_ < interval()) return was_still_;
+  looked_at_ = now;
+  const auto lines = peek_(line_memory_.data(), domains_);
+  std::uint64_t moves = 0;
+  for (std::uint32_t d = 0; d < domains_; ++d) moves += lines[d].moves.load_relaxed();
+  if (moves != moves_ || more != more_) {
+    moves_ = moves;
+    more_ = more;
+    moved_at_ = now;
   }
-  for (Stack& stack : stacks_) stack.left_by.store_relaxed(kNone);
+  was_still_ = now - moved_at_ >= limit_;
+  return was_still_;
 }
 
-std::uint64_t Progress::moves() const {
-  std::uint64_t sum = 0;
-  for (const Line& line : domains_) sum += line.moves.load_relaxed();
-  return sum;
+void HangWatch::say(const std::string& where, const std::string& more) const {
+  const SeenProgress seen{domains_, peek_(line_memory_.data(), domains_), peek_(note_memory_.data(), notes_)};
+  const std::string text =
+      fmt::format("{} on {}: nothing has moved for {} ms: {}{}", kind_,
+                  where.empty() ? device_.name() : where, limit_.count(), explain_(seen, peek_), more);
+  if (on_hang_) {
+    on_hang_(text);
+  } else {
+    fmt::print(stderr, "{}\n", text);
+  }
 }
 
-std::string Progress::report(const std::uint32_t* join_words, std::size_t words_a_join) const {
+void HangWatch::look() {
+  const bool is_still = was_still();
+  if (is_still && !has_said_) say();
+  has_said_ = is_still;
+}
+
+WatchedForHangs::WatchedForHangs(HangWatch* watch) {
+  if (watch == nullptr) return;
+  watch->begin();
+  thread_ = std::jthread([this, watch] {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, watch->interval(), [this] { return has_ended_; })) {
+      lock.unlock();  // the run ends while on_hang takes its time
+      try {
+        watch->look();
+      } catch (const Error&) {
+        return;  // the device has failed: run() says so
+      }
+      lock.lock();
+    }
+  });
+}
+
+WatchedForHangs::~WatchedForHangs() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  changed_.notify_one();
+}
+
+std::string explain_fork_join(const SeenProgress& seen, const Peek& peek, const std::uint32_t* join_words,
+                              std::size_t words_a_join, std::uint32_t joins) {
   std::string text;
   std::uint32_t asking = 0, working = 0, left = 0;
-  for (std::uint32_t d = 0; d < domains_.size(); ++d) {
-    const Line& line = domains_[d];
+  for (std::uint32_t d = 0; d < seen.domains; ++d) {
+    const Progress::Line& line = seen.lines[d];
     const auto doing = static_cast<Doing>(line.doing.load_relaxed());
     if (doing == Doing::kNothing || doing == Doing::kAsks) {
       asking += doing == Doing::kAsks ? 1 : 0;
       continue;
     }
     if (++working > kMostNamed) continue;
-    const std::uint32_t type = line.type.load_relaxed(), segment = line.segment.load_relaxed();
     const std::string what =
-        doing == Doing::kRuns ? fmt::format("in a batch of tasks of type {} that has not returned", type)
+        doing == Doing::kRuns
+            ? fmt::format("in a batch of tasks of type {} that has not returned", line.what.load_relaxed())
         : doing == Doing::kContinues ? "in a batch of continuations that has not returned"
                                      : "in the scheduler";
-    text += fmt::format("\n  domain {}: {}, in segment {} of its stack; {}", d, what, segment,
-                        target(line.goes_to.load_relaxed()));
+    text += fmt::format("\n  domain {}: {}, in segment {} of its stack; {}", d, what,
+                        line.where.load_relaxed(), target(line.goes_to.load_relaxed()));
   }
-  for (std::uint32_t j = 0; j < stacks_.size(); ++j) {
-    const std::uint32_t by = stacks_[j].left_by.load_relaxed();
-    if (by == kNone || ++left > kMostNamed) continue;
-    const auto& out = reinterpret_cast<const DeviceAtomic<std::uint32_t>&>(join_words[j * words_a_join]);
+  for (std::uint32_t j = 0; j < joins; ++j) {
+    const auto note = [&](std::uint32_t word) {
+      return seen.notes[std::size_t{j} * LeftStack::kWords + word].load_relaxed();
+    };
+    const std::uint32_t by = note(LeftStack::kLeftBy);
+    if (by == 0 || ++left > kMostNamed) continue;
+    const auto out =
+        peek(reinterpret_cast<const DeviceAtomic<std::uint32_t>*>(join_words + j * words_a_join), 1);
     text += fmt::format(
         "\n  join record {}: a stack of {} segments that domain {} has left waits for {} bundles of tasks; "
         "{}",
-        j, stacks_[j].segment.load_relaxed() + 1, by, out.load_relaxed(),
-        target(stacks_[j].goes_to.load_relaxed()));
+        j, note(LeftStack::kSegment) + 1, by - 1, out[0].load_relaxed(), target(note(LeftStack::kGoesTo)));
   }
-  return fmt::format("{} of {} domains work, {} ask for work, {} stacks wait{}", working, domains_.size(),
+  return fmt::format("{} of {} domains work, {} ask for work, {} stacks wait{}", working, seen.domains,
                      asking, left, text);
 }
-
-class HangWatch::Thread {
- public:
-  Thread(std::uint32_t domains, std::uint32_t joins, Joins join_words, std::chrono::milliseconds limit,
-         std::function<void(const std::string&)> say, std::string where)
-      : progress_{domains, joins},
-        joins_{join_words},
-        limit_{limit},
-        say_{std::move(say)},
-        where_{std::move(where)},
-        thread_{[this] { watch(); }} {}
-  ~Thread() {
-    tell([this] { ends_ = true; });
-  }
-  Thread(const Thread&) = delete;
-  Thread& operator=(const Thread&) = delete;
-
-  Progress& progress() { return progress_; }
-  void begin() {
-    progress_.reset();
-    tell([this] { is_running_ = true; });
-  }
-  void end() {
-    tell([this] { is_running_ = false; });
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  template <class Change>
-  void tell(const Change& change) {
-    {
-      const std::lock_guard lock(mutex_);
-      change();
-    }
-    changed_.notify_one();
-  }
-  void watch() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [this] { return is_running_ || ends_; });
-      if (ends_) return;
-      watch_run(lock);
-    }
-  }
-  void watch_run(std::unique_lock<std::mutex>& lock) {
-    const auto interval = std::max(std::chrono::milliseconds{1}, limit_ / 4);
-    std::uint64_t seen = 0;
-    Clock::time_point since = Clock::now();
-    bool has_said = false;
-    while (true) {
-      changed_.wait_for(lock, interval, [this] { return !is_running_ || ends_; });
-      if (!is_running_ || ends_) return;
-      const std::uint64_t moves = progress_.moves();
-      if (moves != seen) {
-        seen = moves;
-        since = Clock::now();
-        has_said = false;
-      } else if (!has_said && Clock::now() - since >= limit_) {
-        has_said = true;
-        say();
-      }
-    }
-  }
-  void say() const {
-    const std::string text = fmt::format("tasks on {}: nothing has moved for {} ms: {}", where_,
-                                         limit_.count(), progress_.report(joins_.words, joins_.words_each));
-    if (say_) {
-      say_(text);
-    } else {
-      fmt::print(stderr, "{}\n", text);
-    }
-  }
-
-  Progress progress_;
-  const Joins joins_;
-  const std::chrono::milliseconds limit_;
-  const std::function<void(const std::string&)> say_;
-  const std::string where_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_running_ = false, ends_ = false;  // under mutex_
-  std::jthread thread_;                     // last: it uses the others, and is joined first
-};
-
-ESKER_API HangWatch::HangWatch(std::uint32_t domains, std::uint32_t joins, Joins join_words,
-                               std::chrono::milliseconds limit, std::function<void(const std::string&)> say,
-                               std::string where)
-    : thread_{std::make_unique<Thread>(domains, joins, join_words, limit, std::move(say), std::move(where))} {
-}
-ESKER_API HangWatch::~HangWatch() = default;
-ESKER_API Progress& HangWatch::progress() { return thread_->progress(); }
-ESKER_API void HangWatch::begin() { thread_->begin(); }
-ESKER_API void HangWatch::end() { thread_->end(); }
 
 }  // namespace esker::tasks::detail

@@ -75,9 +75,13 @@ class IndexRing {
     }
   }
 
+  /// For a host that copies it from a device's memory: the part of the storage that was_size() reads.
+  static constexpr std::uint64_t kHeaderWords = 2 * kLineBytes / 8;
+  ESKER_HD const Word* header() const { return reinterpret_cast<const Word*>(words_); }
   /// Racy: numbers that were pushed, or will be at once, and not popped.
-  ESKER_HD std::uint64_t was_size() const {
-    const std::uint64_t head_now = head().load_relaxed(), tail_now = tail().load_relaxed();
+  ESKER_HD std::uint64_t was_size() const { return was_size(header()); }
+  ESKER_HD static std::uint64_t was_size(const Word* header) {
+    const std::uint64_t head_now = header[kHead].load_relaxed(), tail_now = header[kTail].load_relaxed();
     return tail_now < head_now ? 0 : tail_now - head_now;
   }
 
@@ -89,9 +93,11 @@ class IndexRing {
   }
   ESKER_HD std::uint64_t round(std::uint64_t ticket) const { return ((ticket >> shift_) + 1) & 0xffffffffu; }
   ESKER_HD Word& at(std::uint64_t word) const { return reinterpret_cast<Word*>(words_)[word]; }
-  ESKER_HD Word& tail() const { return at(0); }
-  ESKER_HD Word& head() const { return at(kLineBytes / 8); }
-  ESKER_HD Word& entry(std::uint64_t ticket) const { return at(2 * kLineBytes / 8 + (ticket & mask_)); }
+  ESKER_HD Word& tail() const { return at(kTail); }
+  ESKER_HD Word& head() const { return at(kHead); }
+  ESKER_HD Word& entry(std::uint64_t ticket) const { return at(kHeaderWords + (ticket & mask_)); }
+
+  static constexpr std::uint64_t kTail = 0, kHead = kLineBytes / 8;
 
   std::uint64_t* words_ = nullptr;
   std::uint64_t mask_ = 0;

@@ -32,9 +32,9 @@ struct Options {
   StopToken stop;
   bool watch = false;       // keep spans of domains, and counts of channels and levels: Report::watched
   bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
-  // On the CPU: when no domain has begun or ended a batch for so long, on_hang gets a report of who does what
-  // and waits for whom, on a thread of the library's, and the run goes on. 0: never. Empty: to standard
-  // error.
+  // When no domain has begun or ended a batch for so long, on any PE of the run, on_hang gets a report of who
+  // does what and waits for whom, and the run goes on. It is called on a thread of the library's, or on each
+  // PE of a run over PEs on the one that is in run(). 0: never. Empty: to standard error.
   std::chrono::milliseconds hang_after{0};
   std::function<void(const std::string& report)> on_hang;
   void* local = nullptr;  // in the device's memory: what tasks find by task.local<T>(), on each PE its own

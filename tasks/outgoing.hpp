@@ -48,6 +48,10 @@ class Outgoing {
     spare_crate_ = kNone;
     return crate;
   }
+  /// The crate that is kept, if one is: a domain that has nothing keeps none, so that the port finds one.
+  ESKER_HD void release_crate() {
+    if (spare_crate_ != kNone) give_back_crate(take_crate());
+  }
   ESKER_HD void give_back_crate(std::uint32_t crate) const {
     lanes_.leader([&] { run_.crates.give_back(crate); });
   }

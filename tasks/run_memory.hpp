@@ -35,7 +35,9 @@ class MemoryPlan {
     plan.join_ = {(S::Join::kWords + 1) * 4, S::kJoins ? 2u : 0u, S::kJoins ? 4 * domains + kMostCrates : 0};
     plan.crate_ = {(S::Bundle::kWords + 1) * 4, S::kRemote ? 4u : 0u, S::kRemote ? kMostCrates + domains : 0};
     plan.page_bytes_ = (S::Page::kWords + 1) * 4;
-    plan.segments_a_depth_ = S::kSegmentsADepth;
+    // Over PEs each stack counts for itself: one that a domain works on, or that a join record knows.
+    plan.stacks_ = domains + (S::kRemote ? plan.join_.most : 0);
+    plan.segments_a_depth_ = S::kRemote ? S::kSegmentsADepthOfAStack : S::kSegmentsADepth;
     plan.spare_pages_ = S::kMostSparePages;
     return plan;
   }
@@ -45,13 +47,17 @@ class MemoryPlan {
     return domains_ * bundle_bytes_ + join_.least * join_.bytes + crate_.least * crate_.bytes +
            kLeastPages * page_bytes_;
   }
-  /// With so many no run of tasks nested so deep is short of pages, nor close to it.
-  std::uint64_t bytes_for(std::uint64_t depth) const {
-    const std::uint64_t out = domains_ * ((depth + 1) * segments_a_depth_ + spare_pages_);
-    const std::uint64_t more_joins = join_.most > join_.least ? join_.most - join_.least : 0;
-    return least_bytes() + more_joins * join_.bytes +
-           Pools::size_for(out, static_cast<std::uint32_t>(domains_)) * page_bytes_;
+  /// With so many no run of tasks nested so deep is short of pages, nor close to it, and so many crates are
+  /// sure, of at most most_crates().
+  std::uint64_t bytes_for(std::uint64_t depth, std::uint64_t crates = 0) const {
+    const std::uint64_t out = stacks_ * (depth + 1) * segments_a_depth_ + domains_ * spare_pages_;
+    const std::uint64_t others = join_.more() * join_.bytes + crate_.more() * crate_.bytes;
+    const std::uint64_t crates_more = crates > crate_.least ? crates - crate_.least : 0;
+    return least_bytes() +
+           std::max(4 * crates_more * crate_.bytes,
+                    others + Pools::size_for(out, static_cast<std::uint32_t>(domains_)) * page_bytes_);
   }
+  std::uint64_t most_crates() const { return crate_.most; }
 
   struct Numbers {
     std::uint64_t joins, crates, pages;
@@ -61,8 +67,7 @@ class MemoryPlan {
     std::uint64_t left = bytes - least_bytes();
     const std::uint64_t quarter = left / 4;
     const auto take = [&](const Kind& kind) {
-      const std::uint64_t more = kind.most > kind.least ? kind.most - kind.least : 0;
-      const std::uint64_t n = std::min(more, quarter / kind.bytes);
+      const std::uint64_t n = std::min(kind.more(), quarter / kind.bytes);
       left -= n * kind.bytes;
       return kind.least + n;
     };
@@ -79,11 +84,12 @@ class MemoryPlan {
   static constexpr std::uint64_t kLeastPages = 2;
   struct Kind {
     std::uint64_t bytes, least, most;
+    std::uint64_t more() const { return most > least ? most - least : 0; }
   };
 
   std::uint64_t domains_ = 0, bundle_bytes_ = 0, page_bytes_ = 0;
   Kind join_{}, crate_{};
-  std::uint64_t segments_a_depth_ = 0, spare_pages_ = 0;
+  std::uint64_t stacks_ = 0, segments_a_depth_ = 0, spare_pages_ = 0;
 };
 
 /// The place of this process among those of a run over PEs.

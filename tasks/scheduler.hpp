@@ -104,6 +104,8 @@ struct Scheduler {
   /// (docs/design/tasks.md). A bundle is taken by one batch; if not, it may be given on a task at a time.
   static constexpr std::uint32_t kSegmentsADepth =
       kJoins ? kReach + 1 + (kRandom || Set::kHasWholeWave ? kBatch : 1) : 1;
+  /// The same of one stack alone.
+  static constexpr std::uint32_t kSegmentsADepthOfAStack = kReach + 1;
 
   // --- What a domain has at hand: segments; of each the words in use and where its last level starts; what
   // each lane's tasks have added; times; the scratchpad of tasks of the whole wave, 16-byte aligned.

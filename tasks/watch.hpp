@@ -9,6 +9,7 @@
 
 #include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/tasks/progress.hpp>
 
 namespace esker::tasks {
 
@@ -41,8 +42,6 @@ ESKER_API std::string trace_json(const Watched& watched);
 
 namespace detail {
 
-class Progress;
-
 /// Where the domains of a run leave it. Off: nothing is kept.
 class Watch {
  public:
@@ -58,12 +57,11 @@ class Watch {
 
   Watch() = default;
   /// Null: no spans and counts; nobody looks for hangs.
-  Watch(Memory* memory, bool times_tasks, Progress* progress)
+  Watch(Memory* memory, bool times_tasks, const Progress& progress)
       : memory_{memory}, times_tasks_{times_tasks}, progress_{progress} {}
   ESKER_HD bool is_on() const { return memory_ != nullptr; }
   ESKER_HD bool times_tasks() const { return times_tasks_; }
-  /// Of domains on the host.
-  Progress* progress() const { return progress_; }
+  ESKER_HD const Progress& progress() const { return progress_; }
 
   // One lane of a domain calls; the watch is on.
 
@@ -91,7 +89,7 @@ class Watch {
 
   Memory* memory_ = nullptr;
   bool times_tasks_ = false;
-  Progress* progress_ = nullptr;
+  Progress progress_;
 };
 
 /// What a run left there.

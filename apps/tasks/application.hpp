@@ -30,8 +30,8 @@ struct Options {
   std::uint64_t domains = 0;
   bool levels = false;
   std::shared_ptr<harness::OutputFile> trace;  // null: off
-  std::uint64_t hang_seconds = 0;  // what --hang-seconds says: on a CPU a run that stands still is named
-  bool is_silent = false;          // another PE prints
+  std::uint64_t hang_seconds = 0;              // what --hang-seconds says: a run that stands still says why
+  bool is_silent = false;                      // another PE prints
 
   void add_to(esker::CommandLine& line);
   /// The device that --device names: opened.

@@ -1,8 +1,10 @@
 // Tasks over PEs, as threads over loopback: balance, joins, placed tasks, errors, ends.
 #include <esker/distributed_tasks.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "../device/gtest.hpp"
 #include "../runtime/pes.hpp"
+#include "hang_reports.hpp"
 
 namespace esker::testing {
 namespace {
@@ -247,6 +250,54 @@ TEST(DistributedForkJoin, NamesAPeThatIsNotThere) {
   });
 }
 
+/// A task of PE 0 that waits for one of PE 1, which waits for the host.
+struct Elsewhere {
+  using SpawnsAt = tasks::Types<Elsewhere>;
+  static constexpr int kMaxSpawns = 1;
+  const SystemAtomic<std::uint32_t>* gate;
+  bool is_root;
+  ESKER_HD void operator()(auto& task) const {
+    if (is_root)
+      return task.spawn_at(1, Elsewhere{gate, false}).then([](auto& then, long n) { then.give(n + 1); });
+    while (gate->load_relaxed() == 0) {
+    }
+    task.give(1);
+  }
+};
+TEST(DistributedForkJoin, SaysOnEachPeWhoWaitsForWhomWhenNothingMoves) {
+  Gate gate(Device::open());
+  std::atomic<std::uint32_t> heard{0};  // a bit a PE: the gate opens when both have said it
+  run_pes(2, [&](Runtime& rt) {
+    const bool is_first = rt.pe() == 0;
+    std::vector<std::string> parts{"tasks on PE " + std::to_string(rt.pe()) + " of 2 (here ",
+                                   "nothing has moved for 20 ms: "};
+    if (is_first) {
+      parts.insert(parts.end(),
+                   {"\n  parcels of tasks: 1 sent to other PEs, 0 received",
+                    "\n  waits for what 1 parcels give that were sent to PE 1", "1 stacks wait"});
+    } else {
+      parts.insert(parts.end(), {"1 of ", "\n  has 1 parcels of PE 0, which waits for what they give",
+                                 "in a batch of tasks of type ", "its results go to another PE"});
+    }
+    Reports reports(parts, [&] {
+      if ((heard.fetch_or(1u << rt.pe()) | 1u << rt.pe()) == 3) gate.open();
+    });
+    tasks::Options options = few();
+    if (is_first) options.hang_after = std::chrono::milliseconds{20};  // it holds on all
+    options.on_hang = std::ref(reports);
+    DistributedForkJoin<Elsewhere> tasks(rt, options);
+    for (int i = 0; i < 2; ++i) {
+      if (is_first) {
+        gate.close();
+        heard = 0;
+      }
+      rt.barrier_all();
+      EXPECT_EQ(tasks.run(Elsewhere{gate.word(), true}), 2);
+      EXPECT_NE(reports.take(), "") << "PE " << rt.pe();
+    }
+  });
+}
+
 /// Each call waits on another PE for the next: as many crates as it is deep.
 TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
   if (kIsSimulated) GTEST_SKIP() << "thousands of parcels, each through fibers";
@@ -262,6 +313,63 @@ TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
         EXPECT_EQ(error.reason(), TaskError::Reason::kOutOfMemory) << error.what();
       }
       ASSERT_EQ(tasks.run(Hop{0, 3}), 4);
+    }
+  });
+}
+
+/// One branch that is long, of which each task has a leaf beside it: stacks as deep as the tree.
+struct Vine {
+  static constexpr int kMaxSpawns = 2;
+  int length;
+  ESKER_HD void operator()(auto& task) const {
+    if (length == 0) return task.give(1);
+    task.spawn(Vine{length - 1}, Vine{0}).then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+/// Whether a run on two PEs with so much memory was short of it.
+template <class Tasks, class Root>
+bool was_short(Tasks& tasks, const Root& root, long expected) {
+  try {
+    EXPECT_EQ(tasks.run(root), expected);
+    return false;
+  } catch (const TaskError& error) {
+    EXPECT_EQ(error.reason(), TaskError::Reason::kOutOfMemory) << error.what();
+    return true;
+  }
+}
+TEST(DistributedForkJoin, IsNeverShortOfMemoryWithinItsBound) {
+  constexpr int kLength = 30;
+  run_pes(2, [&](Runtime& rt) {
+    tasks::Options options = few();
+    constexpr std::uint32_t kDepth = kLength + 1;
+    std::uint64_t bound = 0;
+    {
+      options.memory_bytes = 1 << 20;
+      DistributedForkJoin<Vine> tasks(rt, options);
+      EXPECT_TRUE(was_short(tasks, Vine{4000}, 4001)) << "so the bound says something";
+      bound = tasks.memory_bound(kDepth);
+      EXPECT_LT(tasks.memory_bound(kDepth / 2), bound);
+      EXPECT_GT(bound, tasks::ForkJoin<Vine>(rt.device(), options).memory_bound(kDepth))
+          << "stacks wait for other PEs, too";
+    }
+    options.memory_bytes = bound;
+    DistributedForkJoin<Vine> tasks(rt, options);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(was_short(tasks, Vine{kLength}, kLength + 1));
+    EXPECT_LE(tasks.report().peak_memory_bytes, bound);
+  });
+}
+
+TEST(DistributedForkJoin, KnowsNoBoundOfTasksThatNamePes) {
+  run_pes(2, [](Runtime& rt) {
+    const DistributedForkJoin<Tour> tasks(rt, few());
+    try {
+      (void)tasks.memory_bound(10);
+      FAIL() << "a bound was stated";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kConfiguration);
+      const std::string message = error.what();
+      EXPECT_NE(message.find("(SpawnsAt)"), std::string::npos) << message;
+      EXPECT_NE(message.find("peak_memory_bytes"), std::string::npos) << message;
     }
   });
 }
@@ -285,6 +393,22 @@ TEST(DistributedForkJoin, JoinsInAnyOrder) {
       nodes.run(Node{7, 1});
       ASSERT_EQ(nodes.total().sum, sum_of(7));
     }
+  });
+}
+
+TEST(DistributedForkJoin, IsNeverShortOfMemoryWithinItsBoundInAnyOrder) {
+  run_pes(2, [](Runtime& rt) {
+    tasks::Options options = few();
+    options.memory_bytes = 1 << 16;
+    std::uint64_t bound = 0;
+    {
+      DistributedForkJoin<Vine, Tiny> tasks(rt, options);
+      EXPECT_TRUE(was_short(tasks, Vine{300}, 301)) << "so the bound says something";
+      bound = tasks.memory_bound(301);
+    }
+    options.memory_bytes = bound;
+    DistributedForkJoin<Vine, Tiny> tasks(rt, options);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(was_short(tasks, Vine{300}, 301));
   });
 }
 
