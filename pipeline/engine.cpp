@@ -186,7 +186,9 @@ void Engine::prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_te
   if (run_ != nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it runs already");
   ended_.reset();
   Topology topology = Topology::check(number_, topics_, stages, device_.backend() != Backend::kCpu);
-  run_ = std::make_unique<Run>(device_, options_, std::move(topology), gpu_teams);
+  auto run = std::make_unique<Run>(device_, options_, std::move(topology), gpu_teams);
+  const std::lock_guard lock(mutex_);
+  run_ = std::move(run);
 }
 bool Engine::runs_on_gpu(std::uint32_t stage) const {
   return run_->topology().stages[stage].side == Side::kDevice;
@@ -200,8 +202,17 @@ void Engine::go() { run_->go(); }
 
 void Engine::wait() {
   if (run_ == nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it has not been started");
-  ended_ = std::move(run_);  // its memory goes with the next run, or with the pipeline: that takes a while
-  ended_->join();
+  const auto end = [this] {  // until here it may be stopped
+    const std::lock_guard lock(mutex_);
+    ended_ = std::move(run_);  // its memory goes with the next run, or with the pipeline: that takes a while
+  };
+  try {
+    run_->join();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
   report_ = ended_->monitor().report(ended_->time());
   if (const std::exception_ptr thrown = ended_->thrown(); thrown != nullptr) std::rethrow_exception(thrown);
   ended_->monitor().throw_outcome(report_);
@@ -216,9 +227,11 @@ bool Engine::wait_for(std::chrono::milliseconds time) {
   return true;
 }
 void Engine::stop() {
+  const std::lock_guard lock(mutex_);
   if (run_ != nullptr) run_->stop();
 }
 void Engine::request_drain() {
+  const std::lock_guard lock(mutex_);
   if (run_ != nullptr) run_->request_drain();
 }
 const Report& Engine::report() const { return report_; }

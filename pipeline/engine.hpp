@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class ESKER_API Engine {
   const Options options_;
   const std::uint32_t number_;
   std::vector<TopicFacts> topics_;
+  std::mutex mutex_;  // of run_, which only its own thread changes: for stop() and request_drain()
   std::unique_ptr<Run> run_, ended_;
   Report report_;
 };
