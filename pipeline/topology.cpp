@@ -164,6 +164,11 @@ void check_topic(const Topology& t, std::uint32_t number) {
         "'{}' drops the oldest frame, which only a topic of host stages, with one subscriber and outside of "
         "loops, can: put a host stage between",
         options.name));
+  if (options.when_full == WhenFull::kDropOldest && t.stages[ends.subscribers[0]].kind == StageKind::kMap)
+    refuse(
+        fmt::format("'{}' drops the oldest frame, and map '{}' takes from it, whose output would lack that "
+                    "number: use frames()",
+                    options.name, t.stages[ends.subscribers[0]].name));
 }
 
 }  // namespace
