@@ -541,11 +541,11 @@ class Server {
     }
     const bool has_failed = was_failed || team_.any(self.has_failed());
     team_.leader([&] {
-      if (has_failed) to.notes[to.slot_of(frame.number)].voids = 1;  // of a map: it has failed
+      if (has_failed) to.notes[to.slot_of(frame.number)].voids.store_relaxed(1);  // of a map: it has failed
       if (!to.add_filled_part(frame.number, stage.parts)) return;
       SlotNotes& notes = to.notes[to.slot_of(frame.number)];
-      const bool failed = notes.voids != 0;
-      if (failed) notes.voids = 0;
+      const bool failed = notes.voids.load_relaxed() != 0;
+      if (failed) notes.voids.store_relaxed(0);
       if constexpr (Team::kIsThread) {
         (void)to.tail->word.fetch_add_acq_rel(to.positions());
         to.publish(frame.number, out.count, out.tag, out.born_ns, failed);

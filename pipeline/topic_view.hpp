@@ -27,7 +27,7 @@ ESKER_HD bool is_ready(const Word& word, const Ready& ready) {
 
 /// What producers keep of a frame of items that are emitted one at a time.
 struct SlotNotes {
-  std::uint64_t voids;  // positions without an item; of a map: not 0: the frame has failed
+  Word voids;  // positions without an item; of a map, whose parts may all say so: not 0: the frame has failed
   std::uint64_t born_ns;
 };
 
@@ -137,8 +137,8 @@ struct TopicView {
   /// Publishes a frame of items that were emitted one at a time.
   ESKER_HD void publish_emitted(std::uint64_t frame) const {
     const std::uint64_t slot = slot_of(frame);
-    const auto count = static_cast<std::uint32_t>(positions() - notes[slot].voids);
-    notes[slot].voids = 0;
+    const auto count = static_cast<std::uint32_t>(positions() - notes[slot].voids.load_relaxed());
+    notes[slot].voids.store_relaxed(0);
     publish(frame, count, 0, notes[slot].born_ns, false);
   }
   /// Whoever reserved position 0, once the slot is free.
@@ -158,7 +158,7 @@ struct TopicView {
       if (!is_open(frame)) return;  // whoever opens it emits, too
       const std::uint64_t next = (frame + 1) << shift;
       if (!tail->word.compare_exchange_relaxed(position, next)) continue;
-      notes[slot_of(frame)].voids = next - position;
+      notes[slot_of(frame)].voids.store_relaxed(next - position);
       if (add_filled(frame, next - position)) publish_emitted(frame);
       return;
     }
