@@ -362,8 +362,13 @@ void Monitor::throw_outcome(const Report& report) const {
         break;
       case Outcome::kMisuse:
         raise(PipelineError::Reason::kMisuse,
-              fmt::format("stage '{0}' published into '{1}', which it does not name: say .into({1})", stage(),
-                          topic()));
+              side.code == kLoopHasEnded
+                  ? fmt::format(
+                        "stage '{}' published into '{}' at its end, which is in its own loop, and the loop "
+                        "had ended",
+                        stage(), topic())
+                  : fmt::format("stage '{0}' published into '{1}', which it does not name: say .into({1})",
+                                stage(), topic()));
         break;
       default:
         raise(PipelineError::Reason::kFailed, fmt::format("stage '{}' failed with code {} ({}, {})", stage(),

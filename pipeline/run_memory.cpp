@@ -186,14 +186,20 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   view.flush_ns = ~std::uint64_t{0} >> 1;
   for (const std::uint32_t t : facts.outputs) {
     if (t != view.maps_to) view.outputs |= 1u << t;
+    if (view.loop != kNone && topology_.is_inside(t, view.loop)) view.inside |= 1u << t;
     const auto flush = static_cast<std::uint64_t>(
                            std::max<std::int64_t>(topology_.topics[t].options.flush_after.count(), 0)) *
                        1000;
     // What a loop waits for comes out of it: nothing else will fill its frames.
     view.flush_ns = topology_.ends[t].is_in_loop ? 0 : std::min(view.flush_ns, flush);
   }
+  // A stage of a loop takes what is in the loop before what would fill it.
+  std::vector<std::uint32_t> inputs = facts.inputs;
+  std::stable_partition(inputs.begin(), inputs.end(), [&](std::uint32_t t) {
+    return view.loop != kNone && topology_.is_inside(t, view.loop);
+  });
   for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
-    const std::uint32_t t = facts.inputs[i];
+    const std::uint32_t t = inputs[i];
     const auto& subscribers = topology_.ends[t].subscribers;
     const auto index = static_cast<std::uint32_t>(std::find(subscribers.begin(), subscribers.end(), number) -
                                                   subscribers.begin());

@@ -16,6 +16,9 @@ inline constexpr std::uint32_t kNone = ~0u, kGone = kNone - 1;
 /// How a run ended.
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kFull, kMisuse };
 
+/// What a stage did wrong: the code of Outcome::kMisuse.
+inline constexpr std::int32_t kNotNamed = 0, kLoopHasEnded = 1;
+
 /// A failed frame, on its way to the user.
 struct FailedFrame {
   std::uint32_t stage;
@@ -61,6 +64,7 @@ struct StageView {
   SubscriptionView inputs[kMostInputs];
   std::uint32_t n_inputs;
   std::uint32_t outputs;     // a bit a topic that it may emit into
+  std::uint32_t inside;      // of these and maps_to, those in its own loop
   std::uint32_t maps_to;     // of a map: its output; else kNone
   std::uint32_t parts;       // of a map: a frame is done in so many
   std::uint32_t loop;        // that it is part of; kNone

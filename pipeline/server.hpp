@@ -15,10 +15,11 @@ namespace esker::pipeline::detail {
 
 ESKER_PASS_BEGIN
 
-/// One lane of a team, on its own.
+/// One lane of a team, on its own: for what a stage does at its end.
 template <class Team>
 class OneLane {
  public:
+  static constexpr bool kIsAtEnd = true;
   static constexpr bool kIsThread = Team::kIsThread;
 
   ESKER_HD explicit OneLane(Team& team) : team_{team} {}

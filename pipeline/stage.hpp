@@ -74,8 +74,8 @@ class Stage {
     while (together.any(is_left)) {
       const std::uint32_t topic = together.of_first(is_left, to.number);
       const bool active = is_left && to.number == topic;
-      emit_into(together, topic, item, active);
-      is_left = is_left && !active;
+      const bool is_done = emit_into(together, topic, item, active);
+      is_left = is_left && !is_done;
     }
   }
 
@@ -111,20 +111,49 @@ class Stage {
   static constexpr std::uint64_t kNoFrame = ~std::uint64_t{0};
 
   ESKER_HD bool may_publish_into(std::uint32_t topic) const {
-    if ((run_.stages[number_].outputs >> topic & 1u) != 0) return true;
-    run_.end(detail::Outcome::kMisuse, number_, 0, topic, 0);
-    return false;
+    if ((run_.stages[number_].outputs >> topic & 1u) == 0) {
+      run_.end(detail::Outcome::kMisuse, number_, detail::kNotNamed, topic, 0);
+      return false;
+    }
+    if constexpr (requires { Team::kIsAtEnd; }) {
+      if ((run_.stages[number_].inside >> topic & 1u) != 0) {
+        run_.end(detail::Outcome::kMisuse, number_, detail::kLoopHasEnded, topic, 0);
+        return false;
+      }
+    }
+    return true;
+  }
+  /// The topic is in a loop, and this stage is not. It waits for room before it takes a position, not after:
+  /// a stage of the loop may get the next one of the same frame, and would wait for a stage that waits for
+  /// it.
+  ESKER_HD bool feeds_loop(std::uint32_t topic) const {
+    return run_.topics[topic].is_in_loop != 0 && (run_.stages[number_].inside >> topic & 1u) == 0;
+  }
+  /// Of a stage that feeds a loop, one lane: up to `most` positions from `first` on, of a frame that is open
+  /// or has room. 0: the run is over.
+  ESKER_HD std::uint32_t reserve_outside(std::uint32_t number, std::uint32_t most,
+                                         std::uint64_t& first) const {
+    const detail::TopicView& topic = run_.topics[number];
+    while (true) {
+      const auto may_go = [&] {
+        first = topic.tail->word.load_relaxed();
+        return (first & (topic.positions() - 1)) != 0 || topic.has_room_outside(first >> topic.shift);
+      };
+      if (!wait_until(number, may_go)) return 0;
+      const std::uint64_t left = topic.positions() - (first & (topic.positions() - 1));
+      const std::uint32_t n = most < left ? most : static_cast<std::uint32_t>(left);
+      std::uint64_t position = first;
+      if (topic.tail->word.compare_exchange_relaxed(position, position + n)) return n;
+    }
   }
   /// The slot of the frame is free. False: the run is over.
   ESKER_HD bool wait_for_room(std::uint32_t number, std::uint64_t frame) const {
     const detail::TopicView& topic = run_.topics[number];
     if (topic.is_in_loop != 0) {
-      if (run_.stages[number_].loop != detail::kNone) {
-        if (topic.has_room(frame)) return true;
-        run_.end(detail::Outcome::kFull, number_, 0, number, 0);
-        return false;
-      }
-      return wait_until(number, [&] { return topic.has_room_outside(frame); });
+      if (feeds_loop(number)) return wait_until(number, [&] { return topic.has_room_outside(frame); });
+      if (topic.has_room(frame)) return true;
+      run_.end(detail::Outcome::kFull, number_, 0, number, 0);
+      return false;
     }
     if constexpr (Team::kIsThread) {
       if (topic.drops_from != nullptr) {
@@ -149,26 +178,39 @@ class Stage {
     const detail::TopicView& topic = run_.topics[number];
     while (true) {
       std::uint64_t position = topic.tail->word.load_relaxed();
+      const std::uint64_t frame = position >> topic.shift;
       if ((position & (topic.positions() - 1)) != 0) {
         topic.flush();
-        if (run_.is_over()) return kNoFrame;
+        const auto is_gone = [&] {  // or whoever opens it waits for room
+          return topic.is_open(frame) || topic.tail->word.load_relaxed() >> topic.shift != frame;
+        };
+        if (!wait_until(number, is_gone)) return kNoFrame;
         continue;
       }
+      if (feeds_loop(number) && !wait_for_room(number, frame)) return kNoFrame;
       if (!topic.tail->word.compare_exchange_relaxed(position, position + topic.positions())) continue;
-      const std::uint64_t frame = position >> topic.shift;
       return wait_for_room(number, frame) ? frame : kNoFrame;
     }
   }
 
-  /// Lanes that are here together, and of which the active ones emit into one topic.
+  /// Lanes that are here together, and of which the active ones emit into one topic. True: this one has, or
+  /// is to drop its item.
   template <class View, class T>
-  ESKER_ALWAYS_INLINE ESKER_HD void emit_into(View& together, std::uint32_t number, const T& item,
+  ESKER_ALWAYS_INLINE ESKER_HD bool emit_into(View& together, std::uint32_t number, const T& item,
                                               bool active) {
-    if (!may_publish_into(number)) return;
+    if (!may_publish_into(number)) return active;
     const detail::TopicView& topic = run_.topics[number];
     const Position mine = together.position_among(active);
     std::uint64_t first = 0;
-    if (active && mine.index == 0) first = topic.tail->word.fetch_add_relaxed(mine.total);
+    if (feeds_loop(number)) {
+      std::uint32_t n = 0;
+      if (active && mine.index == 0) n = reserve_outside(number, mine.total, first);
+      n = together.of_first(active, n);
+      if (n == 0) return active;
+      active = active && mine.index < n;
+    } else if (active && mine.index == 0) {
+      first = topic.tail->word.fetch_add_relaxed(mine.total);
+    }
     const std::uint64_t position = together.of_first(active, first) + mine.index;
     const std::uint64_t frame = position >> topic.shift, place = position & (topic.positions() - 1);
     // Frame by frame, the oldest first: it may have to be published before the next one has room.
@@ -188,6 +230,7 @@ class Stage {
       }
       is_left = is_left && !is_mine;
     }
+    return active;
   }
   /// For whoever has the first of some lanes' places in a frame. False: the run is over.
   ESKER_HD bool make_ready(std::uint32_t number, std::uint64_t frame, std::uint64_t place) const {
