@@ -87,7 +87,10 @@ class Rasterisation {
         pictures_{pictures},
         under_way_{std::min(under_way, pictures.scene().pictures)},
         most_triangles_{raster::most_triangles(pictures.scene(), pictures.tiles())},
-        n_frames_{std::bit_ceil((options.workers > 1 ? 2 : 1) * under_way_ * pictures.tiles().of_picture())},
+        // While a picture is not complete, the last one to begin is less than `under_way` further; and when
+        // it began, none was set up but complete ones and those less than `under_way` after these. These are
+        // set up in any order, between its own tiles: a frame finds room if the topic holds twice as many.
+        n_frames_{std::bit_ceil(2 * under_way_ * pictures.tiles().of_picture())},
         near_{device.memory<Triangle>(std::uint64_t{n_frames_} * most_triangles_, {"triangles of tiles"})} {}
 
   double run() { return options_.scheme == pipe_apps::Scheme::kEsker ? run_pipeline() : run_compared(); }
@@ -107,9 +110,6 @@ class Rasterisation {
       options.frames = frames;
       return p.topic<T>(options);
     };
-    // No tile is further behind another one than the pictures that are under way, so a frame finds room.
-    // Where several threads set pictures up their tiles are mixed: those of as many pictures before may be
-    // between them.
     const auto first = topic_of("first", 1, under_way_, std::uint32_t{});
     const auto next = topic_of("next", 1, 2 * under_way_, std::uint32_t{});
     const auto triangles = topic_of("triangles", most_triangles_, n_frames_, Triangle{});
