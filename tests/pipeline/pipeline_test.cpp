@@ -285,6 +285,69 @@ TEST(Pipeline, LoopsBetweenHostAndDevice) {
   EXPECT_EQ(ended, 10u);
 }
 
+/// Goes round until it is 0, and then on.
+struct Round {
+  Topic<std::uint32_t> again, on;
+  ESKER_HD void operator()(auto& stage, const std::uint32_t& n) const {
+    if (n % 10 == 0) {
+      stage.emit(on, n + 3);
+    } else {
+      stage.emit(again, n - 1);
+    }
+  }
+};
+struct Tens {
+  Topic<std::uint32_t> to;
+  std::uint32_t n;
+  std::uint32_t* next;
+  bool operator()(auto& stage) const {
+    if (*next == n) return false;
+    stage.emit(to, 10 * (*next)++ + 3);
+    return true;
+  }
+};
+/// Into a topic of the loop itself: what is outside waits for room, and nobody inside waits for it.
+TEST(Pipeline, FeedsALoopThatIsOftenFull) {
+  Pipeline p(device(), small_groups());
+  const auto round = p.topic<std::uint32_t>({.name = "round", .frame_bytes = 16, .frames = 64});
+  const auto done = p.topic<std::uint32_t>({.name = "done", .frame_bytes = 16, .frames = 2});
+  for (const bool opens : {false, true}) {
+    std::uint32_t next = 0, seen = 0;
+    const auto loop = on_host::items("loop", Round{round, done}).from(round).into(round, done);
+    const auto sink = on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done);
+    if (opens) {
+      p.run(on_host::source("frames",
+                            [&](auto& stage) {
+                              auto frame = stage.open(round);
+                              if (frame.data == nullptr) return false;
+                              frame.count = 1;
+                              frame[0] = 10 * next + 3;
+                              stage.publish(round, frame);
+                              return ++next < kFrames;
+                            })
+                .into(round),
+            loop, sink);
+    } else {
+      p.run(on_host::source("tens", Tens{round, kFrames, &next}).into(round), loop, sink);
+    }
+    EXPECT_EQ(seen, kFrames);
+  }
+}
+/// A stage of a loop waits for room in another one, as what is in none does.
+TEST(Pipeline, FeedsALoopFromAnother) {
+  Pipeline p(device(), small_groups());
+  const auto start = p.topic<std::uint32_t>({.name = "start", .frame_bytes = 4, .frames = 4});
+  const auto first = p.topic<std::uint32_t>({.name = "first", .frame_bytes = 4, .frames = 64});
+  const auto second = p.topic<std::uint32_t>({.name = "second", .frame_bytes = 4, .frames = 32});
+  const auto done = p.topic<std::uint32_t>({.name = "done", .frame_bytes = 4, .frames = 2});
+  std::uint32_t next = 0, seen = 0;
+  p.run(on_host::source("tens", Tens{start, kFrames, &next}).into(start),
+        on_device::items("one", Round{first, second}).from(start, first).into(first, second).workers(1),
+        on_device::items("two", Round{second, done}).from(second).into(second, done).workers(1),
+        on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done));
+  EXPECT_EQ(seen, kFrames);
+}
+
 // --- Several subscribers, fan-in, reduce.
 
 TEST(Pipeline, GivesEachSubscriberEachFrame) {
@@ -434,6 +497,42 @@ TEST(Pipeline, StopsAndDrains) {
     }
   }
 }
+TEST(Pipeline, StopsWhileAnotherThreadRunsIt) {
+  Pipeline p(device(), small_groups());
+  const auto in = p.topic<std::uint32_t>({.name = "in", .frame_bytes = 40, .frames = 4});
+  std::uint32_t next = 0;
+  std::atomic<std::uint32_t> seen{0};
+  std::thread stopper([&] {
+    while (seen.load() < 10) std::this_thread::yield();
+    p.stop();
+  });
+  expect_error(
+      [&] {
+        p.run(on_host::source("count", Count{in, ~0u, 10, &next}).into(in),
+              on_host::frames("sink", [&](auto&, const Frame<const std::uint32_t>&) { ++seen; }).from(in));
+      },
+      PipelineError::Reason::kStopped, {"stopped on request"});
+  stopper.join();
+}
+/// All parts of a frame may fail it.
+struct FailFirst {
+  ESKER_HD void operator()(auto& stage, const Frame<const std::uint32_t>& in, Frame<std::uint64_t>&) const {
+    if (in.number % 2 == 0 && stage.lane() == 0) stage.fail_frame(44);
+  }
+};
+TEST(Pipeline, KeepsFramesApartWhosePartsFail) {
+  Pipeline p(device(), small_groups());
+  const auto in = p.topic<std::uint32_t>({.name = "in", .frame_bytes = 800, .frames = 4});
+  const auto out = p.topic<std::uint64_t>({.name = "out", .frame_bytes = 1600, .frames = 4});
+  std::uint32_t next = 0, seen = 0;
+  p.run(on_host::source("count", Count{in, kFrames, 200, &next}).into(in),
+        on_device::map("map", in, out, FailFirst{}).parts(3).workers(3),
+        on_host::frames("sink", [&](auto&, const Frame<const std::uint64_t>& frame) {
+          seen += frame.number % 2 != 0 ? 1 : 1000000;
+        }).from(out));
+  EXPECT_EQ(seen, kFrames / 2);
+  EXPECT_EQ(p.report().failed_frames, 3u * (kFrames / 2));
+}
 TEST(Pipeline, SaysThatALoopIsTooSmall) {
   Pipeline p(device(), small_groups());
   const auto seeds = p.topic<std::uint32_t>({.name = "seeds", .frame_bytes = 4, .frames = 4});
@@ -456,6 +555,10 @@ TEST(Pipeline, SaysThatALoopIsTooSmall) {
 }
 struct Nothing {
   ESKER_HD void operator()(auto&, const Frame<const std::uint32_t>&, Frame<std::uint32_t>&) const {}
+};
+struct EmitOne {
+  Topic<std::uint32_t> to;
+  ESKER_HD void operator()(auto& stage) const { stage.emit(to, 1u); }
 };
 TEST(Pipeline, RefusesPipelinesThatAreWrong) {
   const auto says = [](const auto& run, const std::string& part) {
@@ -488,6 +591,19 @@ TEST(Pipeline, RefusesPipelinesThatAreWrong) {
   says([&] { (void)p.topic<std::uint64_t>({.name = "small", .frame_bytes = 4}); },
        "a frame of 'small' has 4 bytes");
   says([&] { (void)p.wait(); }, "it has not been started");
+  const auto drops = p.topic<std::uint32_t>({.name = "drops", .when_full = WhenFull::kDropOldest});
+  says(
+      [&] {
+        p.run(on_host::source("s", nothing).into(drops), on_host::map("m", drops, b, Nothing{}),
+              on_host::items("t", sink).from(b));
+      },
+      "map 'm' takes from it");
+  expect_error(
+      [&] {
+        p.run(on_host::source("s", nothing).into(a),
+              on_device::items("l", Round{b, b}).from(a, b).into(b).at_end(EmitOne{b}));
+      },
+      PipelineError::Reason::kMisuse, {"stage 'l' published into 'b' at its end"});
   expect_error(
       [&] {
         p.run(on_host::source("s",
