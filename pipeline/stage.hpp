@@ -30,7 +30,7 @@ ESKER_PASS_BEGIN
 ///          together.
 /// Progress emit() and open() wait until the topic has room, which its subscribers make: they do not depend
 /// on
-///          this team, unless the topic is in a loop, where a frame that finds no room ends the run. When the
+///          this team, unless both are in one loop, where a frame that finds no room ends the run. When the
 ///          run is over, they return at once, and what was emitted is dropped.
 template <class Team>
 class Stage {

@@ -39,7 +39,8 @@ struct SlotNotes {
 /// Contract Producers are on one side, host or GPU, and so is each subscriber. Producers reserve positions,
 /// of
 ///          which each frame has 2^shift: one for each item that is emitted, or all of a frame at once.
-///          Whoever reserves a frame's position 0 waits until the slot is free, and opens it for the others.
+///          Whoever reserves a frame's position 0 waits until the slot is free, and opens it for the others;
+///          who is outside of the topic's loop waits first, and then reserves.
 /// Protocol `tail` counts the positions that are reserved. `filled` of a slot counts those that are written
 /// or
 ///          void; whoever completes a round of it publishes the frame. `freed` of a subscriber and slot
