@@ -285,7 +285,7 @@ TEST(Pipeline, LoopsBetweenHostAndDevice) {
   EXPECT_EQ(ended, 10u);
 }
 
-/// Goes round until it is 0, and then on.
+/// Goes round until it is a multiple of 10, and then on.
 struct Round {
   Topic<std::uint32_t> again, on;
   ESKER_HD void operator()(auto& stage, const std::uint32_t& n) const {
@@ -296,54 +296,68 @@ struct Round {
     }
   }
 };
-struct Tens {
-  Topic<std::uint32_t> to;
-  std::uint32_t n;
-  std::uint32_t* next;
-  bool operator()(auto& stage) const {
-    if (*next == n) return false;
-    stage.emit(to, 10 * (*next)++ + 3);
-    return true;
-  }
-};
-/// Into a topic of the loop itself: what is outside waits for room, and nobody inside waits for it.
-TEST(Pipeline, FeedsALoopThatIsOftenFull) {
+/// A stage of the host that is slow to begin.
+template <class Function>
+auto slow_at_first(const Function& function, const std::atomic<std::uint32_t>& given, std::uint32_t enough) {
+  return [function, &given, enough](auto& stage, const std::uint32_t& n) {
+    if (n == 3) {
+      while (given.load() < enough && !stage.stop_requested()) std::this_thread::yield();
+      std::this_thread::sleep_for(milliseconds{10});
+    }
+    function(stage, n);
+  };
+}
+/// Into a topic of the loop itself: who is outside waits for room, and nobody inside waits for them.
+TEST(Pipeline, FeedsALoopThatHasNoRoom) {
   Pipeline p(device(), small_groups());
   const auto round = p.topic<std::uint32_t>({.name = "round", .frame_bytes = 16, .frames = 64});
   const auto done = p.topic<std::uint32_t>({.name = "done", .frame_bytes = 16, .frames = 2});
   for (const bool opens : {false, true}) {
-    std::uint32_t next = 0, seen = 0;
-    const auto loop = on_host::items("loop", Round{round, done}).from(round).into(round, done);
-    const auto sink = on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done);
-    if (opens) {
-      p.run(on_host::source("frames",
-                            [&](auto& stage) {
-                              auto frame = stage.open(round);
-                              if (frame.data == nullptr) return false;
-                              frame.count = 1;
-                              frame[0] = 10 * next + 3;
-                              stage.publish(round, frame);
-                              return ++next < kFrames;
-                            })
-                .into(round),
-            loop, sink);
-    } else {
-      p.run(on_host::source("tens", Tens{round, kFrames, &next}).into(round), loop, sink);
-    }
-    EXPECT_EQ(seen, kFrames);
+    std::atomic<std::uint32_t> given{0};
+    std::uint32_t seen = 0;
+    const auto give = [&](auto& stage) {
+      const std::uint32_t n = given++;
+      if (n == kItems / 100) return false;
+      if (!opens) {
+        stage.emit(round, 10 * n + 3);
+        return true;
+      }
+      auto frame = stage.open(round);
+      if (frame.data == nullptr) return false;
+      frame.count = 1;
+      frame[0] = 10 * n + 3;
+      stage.publish(round, frame);
+      return true;
+    };
+    // Half of the 64 frames are full, and the next one is begun.
+    const std::uint32_t enough = std::min(opens ? 33u : 129u, kItems / 100);
+    p.run(on_host::source("give", give).into(round),
+          on_host::items("loop", slow_at_first(Round{round, done}, given, enough))
+              .from(round)
+              .into(round, done),
+          on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done));
+    EXPECT_EQ(seen, kItems / 100);
   }
 }
-/// A stage of a loop waits for room in another one, as what is in none does.
+/// A stage of a loop waits for room in another one, as a stage of none does.
 TEST(Pipeline, FeedsALoopFromAnother) {
   Pipeline p(device(), small_groups());
   const auto start = p.topic<std::uint32_t>({.name = "start", .frame_bytes = 4, .frames = 4});
   const auto first = p.topic<std::uint32_t>({.name = "first", .frame_bytes = 4, .frames = 64});
-  const auto second = p.topic<std::uint32_t>({.name = "second", .frame_bytes = 4, .frames = 32});
+  const auto second = p.topic<std::uint32_t>({.name = "second", .frame_bytes = 4, .frames = 8});
   const auto done = p.topic<std::uint32_t>({.name = "done", .frame_bytes = 4, .frames = 2});
-  std::uint32_t next = 0, seen = 0;
-  p.run(on_host::source("tens", Tens{start, kFrames, &next}).into(start),
+  std::atomic<std::uint32_t> given{0};
+  std::uint32_t seen = 0;
+  p.run(on_host::source("give",
+                        [&](auto& stage) {
+                          const std::uint32_t n = given++;
+                          if (n == kFrames) return false;
+                          stage.emit(start, 10 * n + 3);
+                          return true;
+                        })
+            .into(start),
         on_device::items("one", Round{first, second}).from(start, first).into(first, second).workers(1),
-        on_device::items("two", Round{second, done}).from(second).into(second, done).workers(1),
+        on_host::items("two", slow_at_first(Round{second, done}, given, 5)).from(second).into(second, done),
         on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done));
   EXPECT_EQ(seen, kFrames);
 }
