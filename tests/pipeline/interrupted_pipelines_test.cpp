@@ -21,10 +21,10 @@ using std::chrono::milliseconds;
 
 #if defined(ESKER_TEST_MATRIX)
 constexpr std::uint32_t kRuns = 1000;
-#elif defined(ESKER_TEST_SANITIZED) || defined(ESKER_TEST_SIMULATED)
-constexpr std::uint32_t kRuns = 40;
+#elif defined(ESKER_TEST_SANITIZED)
+constexpr std::uint32_t kRuns = 8;
 #else
-constexpr std::uint32_t kRuns = 100;
+constexpr std::uint32_t kRuns = 24;
 #endif
 constexpr Limits kLimits{
     .items = 600, .deliveries = 10'000, .may_reduce = false, .may_drop = false, .may_be_tight = false};

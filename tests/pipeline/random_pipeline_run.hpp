@@ -328,8 +328,8 @@ class Built {
         text << shape_.name(s) << " got " << totals[StagePlan::kItems] << " of " << model.items(s)
              << " items: " << totals[StagePlan::kWrong] << " unknown, " << twice << " too often, " << missing
              << " too seldom\n";
-      if (report.stages[s].items != totals[StagePlan::kItems] * (shape_.stages[s].is_map() ? 1 : 1) &&
-          shape_.stages[s].parts == 1 && report.failed_frames == 0)
+      if (report.stages[s].items != totals[StagePlan::kItems] && shape_.stages[s].parts == 1 &&
+          report.failed_frames == 0)
         text << shape_.name(s) << " got " << totals[StagePlan::kItems] << " items, and the report says "
              << report.stages[s].items << '\n';
     }
@@ -346,6 +346,32 @@ class Built {
     return text.str();
   }
 
+ private:
+  template <class Spec>
+  auto with_outputs(Spec spec, const StageShape& shape) const {
+    for (const std::uint32_t t : shape.outputs) spec = spec.into(topics_[t]);
+    return spec;
+  }
+  template <class Spec>
+  auto connected(const Spec& spec, const StageShape& shape) const {
+    const auto finish = [&](const auto& from) {
+      const auto whole = with_outputs(from.workers(shape.workers), shape);
+      return shape.is_staged ? whole.staged() : whole;
+    };
+    const auto in = [&](std::size_t i) { return topics_[shape.inputs[i]]; };
+    switch (shape.inputs.size()) {
+      case 1:
+        return finish(spec.from(in(0)));
+      case 2:
+        return finish(spec.from(in(0), in(1)));
+      case 3:
+        return finish(spec.from(in(0), in(1), in(2)));
+      default:
+        return finish(spec.from(in(0), in(1), in(2), in(3)));
+    }
+  }
+
+ public:
   // What Pipeline::start() takes.
   template <char kKind>
   auto stage(std::uint32_t s) {
@@ -437,30 +463,6 @@ class Built {
     std::atomic<std::uint32_t> next{0};
     std::uint32_t items = 0;
   };
-  template <class Spec>
-  auto with_outputs(Spec spec, const StageShape& shape) const {
-    for (const std::uint32_t t : shape.outputs) spec = spec.into(topics_[t]);
-    return spec;
-  }
-  template <class Spec>
-  auto connected(const Spec& spec, const StageShape& shape) const {
-    const auto finish = [&](const auto& from) {
-      const auto whole = with_outputs(from.workers(shape.workers), shape);
-      return shape.is_staged ? whole.staged() : whole;
-    };
-    const auto in = [&](std::size_t i) { return topics_[shape.inputs[i]]; };
-    switch (shape.inputs.size()) {
-      case 1:
-        return finish(spec.from(in(0)));
-      case 2:
-        return finish(spec.from(in(0), in(1)));
-      case 3:
-        return finish(spec.from(in(0), in(1), in(2)));
-      default:
-        return finish(spec.from(in(0), in(1), in(2), in(3)));
-    }
-  }
-
   const Device device_;
   Shape shape_;
   const Model expected_;

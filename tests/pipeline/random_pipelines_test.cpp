@@ -11,11 +11,11 @@ using pipeline::PipelineError;
 #if defined(ESKER_TEST_MATRIX)
 constexpr std::uint32_t kRuns = 10'000;
 #elif defined(ESKER_TEST_SANITIZED)
-constexpr std::uint32_t kRuns = 150;
+constexpr std::uint32_t kRuns = 30;
 #elif defined(ESKER_TEST_SIMULATED)
-constexpr std::uint32_t kRuns = 200;
+constexpr std::uint32_t kRuns = 80;
 #else
-constexpr std::uint32_t kRuns = 1000;
+constexpr std::uint32_t kRuns = 250;
 #endif
 
 TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
