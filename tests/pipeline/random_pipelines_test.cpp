@@ -13,7 +13,7 @@ constexpr std::uint32_t kRuns = 10'000;
 #elif defined(ESKER_TEST_SANITIZED)
 constexpr std::uint32_t kRuns = 30;
 #elif defined(ESKER_TEST_SIMULATED)
-constexpr std::uint32_t kRuns = 80;
+constexpr std::uint32_t kRuns = 60;
 #else
 constexpr std::uint32_t kRuns = 250;
 #endif
