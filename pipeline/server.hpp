@@ -315,20 +315,20 @@ class Server {
     return input.next->word.compare_exchange_relaxed(oldest, oldest + 1) ? Poll::kFrame : Poll::kNothing;
   }
   /// A frame of this number would find room at once. Those that never wait do not look.
-  bool has_room(const StageView& stage, const TopicView& topic, std::uint64_t frame) const {
-    if (topic.drops_from != nullptr) return true;
-    if (topic.is_in_loop == 0) return topic.has_room(frame);
-    return stage.loop != kNone || topic.has_room_outside(frame);
+  bool has_room(const StageView& stage, std::uint32_t number, std::uint64_t frame) const {
+    const TopicView& topic = run_.topics[number];
+    if (topic.drops_from != nullptr || (stage.inside >> number & 1u) != 0) return true;
+    return topic.is_in_loop == 0 ? topic.has_room(frame) : topic.has_room_outside(frame);
   }
   bool has_room_for(const StageView& stage, std::uint64_t frame) const {
-    return stage.maps_to == kNone ? has_room_in_any(stage)
-                                  : has_room(stage, run_.topics[stage.maps_to], frame);
+    return stage.maps_to == kNone ? has_room_in_any(stage) : has_room(stage, stage.maps_to, frame);
   }
   bool has_room_in_any(const StageView& stage) const {
     for (std::uint32_t left = stage.outputs; left != 0; left &= left - 1) {
-      const TopicView& topic = run_.topics[__builtin_ctz(left)];
+      const auto t = static_cast<std::uint32_t>(__builtin_ctz(left));
+      const TopicView& topic = run_.topics[t];
       const std::uint64_t position = topic.tail->word.load_relaxed();
-      if ((position & (topic.positions() - 1)) != 0 || has_room(stage, topic, position >> topic.shift))
+      if ((position & (topic.positions() - 1)) != 0 || has_room(stage, t, position >> topic.shift))
         return true;
     }
     return stage.outputs == 0;
@@ -339,7 +339,7 @@ class Server {
     for (std::uint32_t left = stage.outputs; left != 0; left &= left - 1) {
       const auto t = static_cast<std::uint32_t>(__builtin_ctz(left));
       const TopicView& topic = run_.topics[t];
-      if (has_room(stage, topic, topic.tail->word.load_relaxed() >> topic.shift)) return t;
+      if (has_room(stage, t, topic.tail->word.load_relaxed() >> topic.shift)) return t;
     }
     return static_cast<std::uint32_t>(__builtin_ctz(stage.outputs));
   }
