@@ -51,8 +51,7 @@ class GroupTeam {
     return true;
   }
   /// One lane calls. The more teams poll, the longer their naps: their polls share the bus with frames.
-  template <class Ready>
-  ESKER_HD void idle(const Ready&, std::uint32_t teams) {
+  ESKER_HD void idle(std::uint32_t teams) {
     for (std::uint32_t i = 0; i < naps_; ++i) Lane::yield();
     if (naps_ < kMostNaps && naps_ * kTeamsANap < teams) naps_ *= 2;
   }

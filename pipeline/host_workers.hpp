@@ -17,15 +17,13 @@
 
 namespace esker::pipeline::detail {
 
-/// Contract There are as many threads as seats. Where each can have a core, each keeps a seat. Where there
-/// are
-///          fewer cores, so many threads run, and each takes a turn at the most downstream seat that has
-///          work: so a frame goes through all stages on one core, while it is in the cache, and nothing is
-///          begun while something can be finished.
-/// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside one for
-/// a
-///          millisecond, and lets another thread run in its place. In the end each seat has a thread, so
-///          stages never wait for each other for want of threads.
+/// Contract There are as many threads as seats. Where each can have a core, each keeps a seat. Where
+///          there are fewer cores, so many threads run, and each takes a turn at the most downstream
+///          seat that has work: so a frame goes through all stages on one core, while it is in the
+///          cache, and nothing is begun while something can be finished.
+/// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
+///          one for a millisecond, and lets another thread run in its place. In the end each seat has a
+///          thread, so stages never wait for each other for want of threads.
 class HostWorkers {
  public:
   using OnThrow = std::function<void(std::uint32_t stage)>;  // in a catch clause

@@ -6,9 +6,9 @@
 
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/pipeline/group_server.hpp>
 #include <esker/pipeline/group_team.hpp>
 #include <esker/pipeline/run_view.hpp>
-#include <esker/pipeline/server.hpp>
 #include <esker/tasks/graph_node.hpp>
 
 namespace esker::pipeline::detail {
@@ -43,7 +43,7 @@ struct StageKernel {
     std::uint32_t stage = stages[i];
     do {
       nodes.visit(stage, [&](const auto& node) {
-        Server<GroupTeam> server(team, view, index, view.stages[node.number].most_teams == 0 ? index : group);
+        GroupServer server(team, view, stage, index, view.stages[stage].most_teams == 0 ? index : group);
         stage = server.serve(node);
       });
     } while (stage < kGone);

@@ -31,20 +31,17 @@ ESKER_PASS_BEGIN
 ///           pipeline::on_host::frames("write", write).from(out));
 ///
 /// State    Topics are made -> runs, one at a time, any number, with the same stages or others.
-/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on one side;
-///          each of its subscribers gets every frame. While a run goes on nothing is allocated and nothing is
-///          launched; on the GPU nothing is left after it.
-/// Progress Each stage has a team of its own at least, so a producer that waits for room waits for a stage
-/// that
-///          runs. Only in a loop could stages wait for each other: there nobody waits, and a frame without
-///          room ends the run.
-/// End      A stage ends when all of its inputs have; a loop when what feeds it has ended and nothing is in
-/// it
-///          (docs/design/exact-end.md). Never a time-out.
-/// Errors   Error{kConfiguration}: the stages are wrong, and how. Error{kOutOfMemory}. wait() and run() throw
-/// a
-///          PipelineError: a stage failed, or the run was stopped, with how many frames were not done; or
-///          what a stage of the host has thrown.
+/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on one
+///          side; each of its subscribers gets every frame. While a run goes on nothing is allocated
+///          and nothing is launched; on the GPU nothing is left after it.
+/// Progress Each stage has a team of its own at least, so a producer that waits for room waits for a
+///          stage that runs. Only in a loop could stages wait for each other: there nobody waits, and a
+///          frame without room ends the run.
+/// End      A stage ends when all of its inputs have; a loop when what feeds it has ended and nothing
+///          is in it (docs/design/exact-end.md). Never a time-out.
+/// Errors   Error{kConfiguration}: the stages are wrong, and how. Error{kOutOfMemory}. wait() and run()
+///          throw a PipelineError: a stage failed, or the run was stopped, with how many frames were
+///          not done; or what a stage of the host has thrown.
 class Pipeline {
  public:
   explicit Pipeline(const Device& device, const Options& options = {})

@@ -12,14 +12,11 @@ namespace esker::pipeline::detail {
 /// Trivially copyable: in memory of the side that uses it.
 ///
 /// State    A region has no buffer -> one lane is taking one -> it has one -> none, and it is the next
-/// round's
-///          turn. Its word is {round, 0 or kTaking or buffer + 1}.
-/// Contract Any lane, any thread. give_back() once for each buffer that a region got, when nobody reads or
-/// writes
-///          it any more.
-/// Ordering [reuse] what happened before give_back() happens before what follows the try_take() of that
-/// buffer,
-///                  and before what follows the try_take() of that region's next round
+///          round's turn. Its word is {round, 0 or kTaking or buffer + 1}.
+/// Contract Any lane, any thread. give_back() once for each buffer that a region got, when nobody
+///          reads or writes it any more.
+/// Ordering [reuse] what happened before give_back() happens before what follows the try_take() of
+///                  that buffer, and before what follows the try_take() of that region's next round
 ///          [taken] what the taker wrote before happens before what follows a find()
 template <class T, template <class> class Word = DeviceAtomic>
 struct RegionBuffers {

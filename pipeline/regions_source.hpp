@@ -12,18 +12,19 @@ namespace esker::pipeline {
 /// Not-ready counters and the buffers of regions that are being made (HiWayLib, section 3.2). Trivially
 /// copyable; on the host, or in kernels if its RegionSource is the device's.
 ///
-/// State    A region is unset -> being set -> complete -> unset, in the next round. Rounds are numbered from
-/// 0. Contract Any lane, any thread. Each cell is set once a round. Of those that set a region's cells
-/// exactly one
-///          learns that the region is complete: it hands data() over and calls release(), after which the
-///          region's next round may be set.
-/// Protocol `not_ready` counts the cells that have not been set. Whoever brings it to 0 completes the region.
-/// Ordering [cells] what was written to cells that are marked happens before what follows in the caller that
-///          completes the region.
-/// Progress Nothing waits: where no buffer is free, or it is an earlier round's turn, a call sets nothing, or
-/// a
-///          part, and says so. Some region must be completed and released then, so a grid that is made row by
-///          row needs buffers for a row of regions at least, and one that is made plane by plane for a plane.
+/// State    A region is unset -> being set -> complete -> unset, in the next round. Rounds are numbered
+///          from 0.
+/// Contract Any lane, any thread. Each cell is set once a round. Of those that set a region's cells
+///          exactly one learns that the region is complete: it hands data() over and calls release(),
+///          after which the region's next round may be set.
+/// Protocol `not_ready` counts the cells that have not been set. Whoever brings it to 0 completes the
+///          region.
+/// Ordering [cells] what was written to cells that are marked happens before what follows in the caller
+///          that completes the region.
+/// Progress Nothing waits: where no buffer is free, or it is an earlier round's turn, a call sets
+///          nothing, or a part, and says so. Some region must be completed and released then, so a grid
+///          that is made row by row needs buffers for a row of regions at least, and one that is made
+///          plane by plane for a plane.
 /// `Word` is for tests: an atomic with weaker orders.
 template <class T, template <class> class Word = DeviceAtomic>
 class RegionSourceView {

@@ -34,23 +34,23 @@ struct LoneTeam {
 /// section 3.2, without its queue of references that are put back until they are ready). A target is a region
 /// for whose cells a stencil is computed. Trivially copyable, in memory of the side that computes.
 ///
-/// State    A region is away -> arriving -> there -> away, once all targets that read it are finished. A
-/// target
-///          waits for its needs -> is computed -> waits for those of the next round. Rounds are numbered from
-///          0.
-/// Contract Teams of lanes, any number at once. Each region arrives once a round, whatever overlaps, and each
-///          target is computed once a round, by the team whose region was the last that it lacked.
-/// Protocol `missing` of a target counts the regions that it needs and that have not arrived; whoever brings
-/// it
-///          to 0 writes itself into `chosen_by`, where its team finds it. `readers` of a region counts the
-///          targets that have not been computed; whoever brings it to 0 gives the buffer back.
+/// State    A region is away -> arriving -> there -> away, once all targets that read it are finished.
+///          A target waits for its needs -> is computed -> waits for those of the next round. Rounds
+///          are numbered from 0.
+/// Contract Teams of lanes, any number at once. Each region arrives once a round, whatever overlaps,
+///          and each target is computed once a round, by the team whose region was the last that it
+///          lacked.
+/// Protocol `missing` of a target counts the regions that it needs and that have not arrived; whoever
+///          brings it to 0 writes itself into `chosen_by`, where its team finds it. `readers` of a
+///          region counts the targets that have not been computed; whoever brings it to 0 gives the
+///          buffer back.
 /// Ordering [region] what was written before arrive() happens before a target that needs it is computed
 ///          [reads]  what a target read happens before the buffers of its regions are used again
-/// Progress receive() waits for a buffer, which teams that compute give back: they wait for nothing. With
-/// fewer
-///          buffers than regions they are given in the order of the regions' numbers, round after round, so
-///          teams must take regions in that order, and then buffers_in_order() are enough for any number of
-///          teams. With one for each region they may come in any order, a round after the other.
+/// Progress receive() waits for a buffer, which teams that compute give back: they wait for nothing.
+///          With fewer buffers than regions they are given in the order of the regions' numbers, round
+///          after round, so teams must take regions in that order, and then buffers_in_order() are
+///          enough for any number of teams. With one for each region they may come in any order, a
+///          round after the other.
 /// `Word` is for tests: an atomic with weaker orders.
 template <class T, template <class> class Word = DeviceAtomic>
 class RegionTableView {

@@ -19,9 +19,9 @@ struct Crossed {
   std::uint32_t host_subscription;  // to_device: the mover's, of the host's ring
 };
 
-/// Contract Written before a run, by one thread. Words lie where they are polled, as far as the other side
-/// can
-///          write there: what the host writes and the GPU polls is in pinned memory, unless a copy brings it.
+/// Contract Written before a run, by one thread. Words lie where they are polled, as far as the other
+///          side can write there: what the host writes and the GPU polls is in pinned memory, unless a
+///          copy brings it.
 /// Errors   Error{kOutOfMemory}: names the topic and its size.
 class RunMemory {
  public:

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <esker/pipeline/run_view.hpp>
-#include <esker/pipeline/server.hpp>
+#include <esker/pipeline/thread_server.hpp>
 #include <esker/pipeline/thread_team.hpp>
 
 namespace esker::pipeline::detail {
@@ -25,16 +25,14 @@ template <class Node>
 class ServedSeat final : public Seat {
  public:
   ServedSeat(Doorbell& bell, bool has_gpu, const RunView& run, const Node& node, std::uint32_t index)
-      : team_{bell, has_gpu}, node_{node}, server_{team_, run, index, 0} {
-    server_.begin(node_);
-  }
+      : team_{bell, has_gpu}, node_{node}, server_{team_, run, node.number, index} {}
   Turn take_turn(bool stays) override { return server_.take_turn(node_, stays); }
   bool has_work() const override { return server_.has_work(node_); }
 
  private:
   ThreadTeam team_;
   const Node node_;
-  Server<ThreadTeam> server_;
+  ThreadServer server_;
 };
 
 }  // namespace esker::pipeline::detail

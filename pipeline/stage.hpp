@@ -14,7 +14,7 @@ namespace esker::pipeline {
 namespace detail {
 ESKER_PASS_BEGIN
 template <class Team>
-class Server;
+class StageWork;
 ESKER_PASS_END
 /// A source has no input: number and tag are 0.
 struct Input {
@@ -25,13 +25,12 @@ struct Input {
 
 ESKER_PASS_BEGIN
 
-/// Contract One call's of a stage's function, in all lanes of a team. emit(), fail() and fail_frame() may be
-///          called by any lane in any branch; sync(), open() and publish() by all lanes of the team,
-///          together.
-/// Progress emit() and open() wait until the topic has room, which its subscribers make: they do not depend
-/// on
-///          this team, unless both are in one loop, where a frame that finds no room ends the run. When the
-///          run is over, they return at once, and what was emitted is dropped.
+/// Contract One call's of a stage's function, in all lanes of a team. emit(), fail() and fail_frame()
+///          may be called by any lane in any branch; sync(), open() and publish() by all lanes of the
+///          team, together.
+/// Progress emit() and open() wait until the topic has room, which its subscribers make: they do not
+///          depend on this team, unless both are in one loop, where a frame that finds no room ends the
+///          run. When the run is over, they return at once, and what was emitted is dropped.
 template <class Team>
 class Stage {
  public:
@@ -107,7 +106,7 @@ class Stage {
 
  private:
   template <class>
-  friend class detail::Server;
+  friend class detail::StageWork;
   static constexpr std::uint64_t kNoFrame = ~std::uint64_t{0};
 
   ESKER_HD bool may_publish_into(std::uint32_t topic) const {

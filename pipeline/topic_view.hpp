@@ -33,23 +33,21 @@ struct SlotNotes {
 
 /// Trivially copyable: the host and the GPU have one each, which may name different memory for the frames.
 ///
-/// State    A frame of number f is in slot f modulo slots, in round f / slots. A slot is free -> being filled
-/// ->
-///          published -> taken by each subscriber -> free.
-/// Contract Producers are on one side, host or GPU, and so is each subscriber. Producers reserve positions,
-/// of
-///          which each frame has 2^shift: one for each item that is emitted, or all of a frame at once.
-///          Whoever reserves a frame's position 0 waits until the slot is free, and opens it for the others;
-///          who is outside of the topic's loop waits first, and then reserves.
-/// Protocol `tail` counts the positions that are reserved. `filled` of a slot counts those that are written
-/// or
-///          void; whoever completes a round of it publishes the frame. `freed` of a subscriber and slot
-///          counts rounds that it has read. `end` is the number of frames, once there will be no more.
-/// Ordering [fill]  what was written before add_filled()       happens before  what follows a take()
-///          [reuse] what a subscriber read before release()    happens before  what a producer writes next
-///          [end]   all frames are published                   happens before  end() is seen
-/// No word is changed by both sides, so no atomic crosses the bus. Words lie where they are polled, as far as
-/// the polling side's memory can be written by the other.
+/// State    A frame of number f is in slot f modulo slots, in round f / slots. A slot is free -> being
+///          filled -> published -> taken by each subscriber -> free.
+/// Contract Producers are on one side, host or GPU, and so is each subscriber. Producers reserve
+///          positions, of which each frame has 2^shift: one for each item that is emitted, or all of a
+///          frame at once. Whoever reserves a frame's position 0 waits until the slot is free, and
+///          opens it for the others; who is outside of the topic's loop waits first, and then reserves.
+/// Protocol `tail` counts the positions that are reserved. `filled` of a slot counts those that are
+///          written or void; whoever completes a round of it publishes the frame. `freed` of a
+///          subscriber and slot counts rounds that it has read. `end` is the number of frames, once
+///          there will be no more.
+/// Ordering [fill]  what was written before add_filled()     happens before what follows a take()
+///          [reuse] what a subscriber read before release()  happens before what a producer writes next
+///          [end]   all frames are published                 happens before end() is seen
+///          No word is changed by both sides, so no atomic crosses the bus. Words lie where they are
+///          polled, as far as the polling side's memory can be written by the other.
 struct TopicView {
   std::byte* frames;
   FrameWords* words;  // one a slot

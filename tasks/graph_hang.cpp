@@ -10,8 +10,6 @@
 namespace esker::tasks::detail {
 namespace {
 
-constexpr std::uint32_t kMostNamed = 32;  // domains, one by one
-
 /// Numbers as "1, 2, 3 and 7 more".
 std::string list(const std::vector<std::uint32_t>& numbers) {
   constexpr std::size_t kMost = 8;

@@ -13,8 +13,6 @@
 namespace esker::tasks::detail {
 namespace {
 
-constexpr std::uint32_t kMostNamed = 32;  // domains, and stacks, one by one
-
 std::string target(std::uint32_t join) {
   if (join == kNone) return "its results are the run's";
   if (join == kJoinsElsewhere) return "its results go to another PE";

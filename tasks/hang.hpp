@@ -19,6 +19,9 @@
 
 namespace esker::tasks::detail {
 
+/// Domains, and stacks, that a report names one by one.
+inline constexpr std::uint32_t kMostNamed = 32;
+
 /// Reads a device's memory while kernels run on it: on a GPU by copies in a stream of its own.
 class Peek {
  public:

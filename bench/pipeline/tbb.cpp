@@ -19,7 +19,7 @@ namespace {
 
 using namespace pipeline;
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kTokens = 64, kThreads = 2;
+constexpr std::size_t kTokens = 64, kThreads = 2, kFrames = 4;  // of 64 KiB: as many as caches hold
 
 constexpr auto mixed = [](std::uint64_t n) { return n * std::uint64_t{0x9e3779b97f4a7c15u}; };
 
@@ -90,7 +90,7 @@ std::uint64_t sum_of(const Quad* quads, std::uint32_t n) {
 
 std::uint64_t frames_by_esker(const Device& device, std::uint64_t frames) {
   Pipeline p(device);
-  const auto a = p.topic<Quad>({.frames = 16}), b = p.topic<Quad>({.frames = 16});
+  const auto a = p.topic<Quad>({.frames = kFrames}), b = p.topic<Quad>({.frames = kFrames});
   std::uint64_t next = 0, sum = 0;
   p.run(on_host::source("source",
                         [&](auto& stage) {
@@ -110,26 +110,26 @@ std::uint64_t frames_by_esker(const Device& device, std::uint64_t frames) {
 }
 std::uint64_t frames_by_tbb(std::uint64_t frames) {
   // Buffers go round, as a careful user would have it: allocating 64 KiB a token costs more than the work.
-  std::vector<std::vector<Quad>> in(16, std::vector<Quad>(kQuads)), out(16, std::vector<Quad>(kQuads));
+  std::vector<std::vector<Quad>> in(kFrames, std::vector<Quad>(kQuads)), out(kFrames, std::vector<Quad>(kQuads));
   std::uint64_t next = 0, sum = 0;
   tbb::parallel_pipeline(
-      16, tbb::make_filter<void, std::uint64_t>(tbb::filter_mode::serial_in_order,
+      kFrames, tbb::make_filter<void, std::uint64_t>(tbb::filter_mode::serial_in_order,
                                                 [&](tbb::flow_control& control) -> std::uint64_t {
                                                   if (next == frames) {
                                                     control.stop();
                                                     return 0;
                                                   }
-                                                  fill_slot(in[next % 16].data(), kQuads, next);
+                                                  fill_slot(in[next % kFrames].data(), kQuads, next);
                                                   return next++;
                                                 }) &
               tbb::make_filter<std::uint64_t, std::uint64_t>(tbb::filter_mode::parallel,
                                                              [&](std::uint64_t f) {
-                                                               double_quads(in[f % 16].data(),
-                                                                            out[f % 16].data(), kQuads, 0, 1);
+                                                               double_quads(in[f % kFrames].data(),
+                                                                            out[f % kFrames].data(), kQuads, 0, 1);
                                                                return f;
                                                              }) &
               tbb::make_filter<std::uint64_t, void>(tbb::filter_mode::serial_in_order, [&](std::uint64_t f) {
-                sum += sum_of(out[f % 16].data(), kQuads);
+                sum += sum_of(out[f % kFrames].data(), kQuads);
               }));
   return sum;
 }

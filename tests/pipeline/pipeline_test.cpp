@@ -332,6 +332,13 @@ TEST(Pipeline, FeedsALoopThatHasNoRoom) {
     EXPECT_EQ(seen, kItems / 100);
   }
 }
+struct LateRound {
+  Round round;
+  ESKER_HD void operator()(auto& stage, const std::uint32_t& n) const {
+    for (int i = 0; i < 50; ++i) Lane::yield();
+    round(stage, n);
+  }
+};
 /// A stage of a loop waits for room in another one, as a stage of none does.
 TEST(Pipeline, FeedsALoopFromAnother) {
   Pipeline p(device(), small_groups());
@@ -350,7 +357,7 @@ TEST(Pipeline, FeedsALoopFromAnother) {
                         })
             .into(start),
         on_device::items("one", Round{first, second}).from(start, first).into(first, second).workers(1),
-        on_host::items("two", late(Round{second, done})).from(second).into(second, done),
+        on_device::items("two", LateRound{{second, done}}).from(second).into(second, done).workers(1),
         on_host::items("sink", [&](auto&, const std::uint32_t&) { ++seen; }).from(done));
   EXPECT_EQ(seen, kFrames);
 }

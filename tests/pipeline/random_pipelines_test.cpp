@@ -1,6 +1,7 @@
 // Random pipelines: whatever their shape, how little their topics hold and wherever their stages run, each
 // item is received once, and the run ends. ESKER_TEST_RUNS says how many; ESKER_TEST_SEED repeats them, and
 // ESKER_TEST_FIRST begins at one.
+#include "interrupted_pipelines.hpp"  // in one program, since the random stages take long to compile
 #include "random_pipeline_run.hpp"
 
 namespace esker::testing {

@@ -1,6 +1,8 @@
 // Random pipelines that are hit at a random moment: by a stage that throws or fails, by stop(), a token,
 // drain() or their end. Each ends soon, says how, leaves nothing behind, and the next one runs.
 // ESKER_TEST_RUNS says how many; ESKER_TEST_SEED repeats them, and ESKER_TEST_FIRST begins at one.
+#pragma once
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,11 +22,11 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 #if defined(ESKER_TEST_MATRIX)
-constexpr std::uint32_t kRuns = 1000;
+constexpr std::uint32_t kInterruptions = 1000;
 #elif defined(ESKER_TEST_SANITIZED)
-constexpr std::uint32_t kRuns = 8;
+constexpr std::uint32_t kInterruptions = 8;
 #else
-constexpr std::uint32_t kRuns = 24;
+constexpr std::uint32_t kInterruptions = 24;
 #endif
 constexpr Limits kLimits{
     .items = 600, .deliveries = 10'000, .may_reduce = false, .may_drop = false, .may_be_tight = false};
@@ -250,7 +252,7 @@ class Interruption {
 TEST(InterruptedPipelines, EndSayHowAndLeaveNothing) {
   const Device device = Device::open();
   const auto first = static_cast<std::uint32_t>(from_environment("ESKER_TEST_FIRST", 0));
-  const auto runs = static_cast<std::uint32_t>(from_environment("ESKER_TEST_RUNS", kRuns));
+  const auto runs = static_cast<std::uint32_t>(from_environment("ESKER_TEST_RUNS", kInterruptions));
   constexpr auto kHits = static_cast<std::uint32_t>(Hit::kHits);
   Watchdog watchdog;
   std::uint32_t hits[kHits] = {};

@@ -1,0 +1,149 @@
+// How a group of a GPU serves a stage (XeFlow, Algorithm 1).
+#pragma once
+
+#include <cstdint>
+
+#include <esker/device/platform.hpp>
+#include <esker/pipeline/group_team.hpp>
+#include <esker/pipeline/idle_time.hpp>
+#include <esker/pipeline/moving.hpp>
+#include <esker/pipeline/stage_work.hpp>
+
+#if !defined(ESKER_ON_CPU)
+
+namespace esker::pipeline::detail {
+
+ESKER_PASS_BEGIN
+
+/// Contract All lanes of the group call, together. Tickets and times are the leader's.
+/// Protocol A team claims the next frame of each of its inputs before it is published, and polls that
+///          frame's words alone: so thousands of teams wait for thousands of frames without competing for
+///          one word. A frame that a team has claimed is its own until it is done, or will not come.
+class GroupServer : StageWork<GroupTeam> {
+ public:
+  /// `index`: of the team among those that its first stage began with. `row`: of the stage's staging.
+  ESKER_HD GroupServer(GroupTeam& team, const RunView& run, std::uint32_t stage, std::uint32_t index,
+                       std::uint32_t row)
+      : StageWork{team, run, stage, row}, index_{index} {
+    for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
+  }
+
+  /// Until the stage has ended for this team, or the run is over: kNone; or another stage needs the team
+  /// more: that one; or neither: kGone.
+  template <class Node>
+  ESKER_HD std::uint32_t serve(const Node& node) {
+    std::uint32_t next = kNone;
+    const std::uint64_t began = GroupTeam::now_ns();
+    while (true) {
+      const std::uint64_t got = team_.of_leader([&] { return poll(); });
+      if (got == kNothing) continue;
+      if (got == kEnded) break;
+      take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput,
+           team_.of_leader([&] { return claimed_; }), static_cast<std::uint32_t>(got));
+      if (view().most_teams != 0 && index_ != 0 && frames_ % kFramesALook == 0) {
+        next = static_cast<std::uint32_t>(
+            team_.of_leader([&] { return std::uint64_t{Moving(run_, number_).next_stage()}; }));
+        if (next != kNone) break;
+      }
+    }
+    if (team_.lane() == 0) {
+      if (view().n_inputs == 1) (void)state().starved_ns[0].fetch_add_relaxed(idle_.starved_ns);
+      add_counts(GroupTeam::now_ns() - began - idle_.starved_ns);
+    }
+    if (next == kNone) leave(node);
+    return next;
+  }
+
+ private:
+  static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
+  static constexpr std::uint64_t kNothing = 0, kEnded = 1;
+  static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
+  static constexpr std::uint32_t kFarPolls = 16;   // so seldom it looks for the end
+  static constexpr std::uint32_t kFewTeams = 16, kFramesALook = 4, kRestsALook = 8;
+
+  // The leader calls.
+
+  ESKER_HD std::uint64_t poll() {
+    const StageView& stage = view();
+    if (run_.is_over()) {
+      end_idle(stage, 0);
+      return kEnded;
+    }
+    std::uint32_t n_ended = 0, last = 0;
+    for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
+      if (tickets_[i] == kTicketEnded) {
+        ++n_ended;
+        continue;
+      }
+      std::uint32_t items = 0;
+      const Poll found = poll_input(stage, i, items);
+      if (found == Poll::kEnded) {
+        tickets_[i] = kTicketEnded;
+        ++n_ended;
+        last = i;
+      } else if (found == Poll::kFrame) {
+        claimed_ = tickets_[i];
+        tickets_[i] = kNoTicket;
+        end_idle(stage, i);
+        team_.has_worked();
+        return std::uint64_t{kFirstInput + i} << 32 | items;
+      }
+    }
+    if (n_ended == stage.n_inputs) {
+      end_idle(stage, last);
+      return kEnded;
+    }
+    rest(stage);
+    return kNothing;
+  }
+  enum class Poll { kNothing, kFrame, kEnded };
+  ESKER_HD Poll poll_input(const StageView& stage, std::uint32_t i, std::uint32_t& items) {
+    const SubscriptionView& input = stage.inputs[i];
+    const TopicView& topic = run_.topics[input.topic];
+    if (tickets_[i] == kNoTicket) {
+      tickets_[i] = input.next->word.fetch_add_relaxed(1);
+      has_room_ = false;
+    }
+    const std::uint64_t frame = tickets_[i] / stage.parts;
+    if (input.is_far(frame)) {
+      return ++far_polls_ % kFarPolls == 0 && topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+    }
+    // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
+    if (stage.maps_to != kNone && !has_room_) has_room_ = run_.topics[stage.maps_to].has_room(frame);
+    // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
+    // trip.
+    if ((stage.teams <= kFewTeams || topic.was_published(frame)) && topic.sees(frame, items)) {
+      input.has_seen(frame);
+      return Poll::kFrame;
+    }
+    return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+  }
+  /// There is nothing to do.
+  ESKER_HD void rest(const StageView& stage) {
+    const std::uint64_t now = GroupTeam::now_ns();
+    if (!idle_.is_idle()) idle_.begin(now, false);
+    if (stage.outputs != 0 && now - idle_.since >= stage.flush_ns) flush_outputs();
+    // One team is enough: while it has something to do its loop has not ended. It reads words of both sides.
+    if (stage.loop != kNone && index_ == 0 && ++rests_ % kRestsALook == 0)
+      (void)run_.try_end_loop(stage.loop);
+    team_.idle(stage.teams);
+  }
+  /// Input `i` has come, or has ended.
+  ESKER_HD void end_idle(const StageView& stage, std::uint32_t i) {
+    if (!idle_.is_idle()) return;
+    const std::uint64_t ns = idle_.end(GroupTeam::now_ns());
+    if (stage.n_inputs > 1) (void)state().starved_ns[i].fetch_add_relaxed(ns);
+  }
+
+  const std::uint32_t index_;
+  std::uint64_t tickets_[kMostInputs];
+  std::uint64_t claimed_ = 0;
+  std::uint32_t far_polls_ = 0, rests_ = 0;
+  IdleTime idle_;
+};
+
+ESKER_PASS_END
+
+}  // namespace esker::pipeline::detail
+
+#endif
