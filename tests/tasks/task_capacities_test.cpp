@@ -88,7 +88,7 @@ constexpr int kRuns = 150;
 #elif defined(ESKER_TEST_SANITIZED)
 constexpr int kRuns = 3;
 #else
-constexpr int kRuns = 15;
+constexpr int kRuns = 6;
 #endif
 
 struct Seen {

@@ -74,7 +74,7 @@ constexpr int kRuns = 1000;
 #elif defined(ESKER_TEST_SANITIZED)
 constexpr int kRuns = 25;
 #else
-constexpr int kRuns = 200;
+constexpr int kRuns = 60;
 #endif
 
 constexpr std::uint64_t kAmple = 1 << 22;
