@@ -110,27 +110,29 @@ std::uint64_t frames_by_esker(const Device& device, std::uint64_t frames) {
 }
 std::uint64_t frames_by_tbb(std::uint64_t frames) {
   // Buffers go round, as a careful user would have it: allocating 64 KiB a token costs more than the work.
-  std::vector<std::vector<Quad>> in(kFrames, std::vector<Quad>(kQuads)), out(kFrames, std::vector<Quad>(kQuads));
+  std::vector<std::vector<Quad>> in(kFrames, std::vector<Quad>(kQuads)),
+      out(kFrames, std::vector<Quad>(kQuads));
   std::uint64_t next = 0, sum = 0;
   tbb::parallel_pipeline(
-      kFrames, tbb::make_filter<void, std::uint64_t>(tbb::filter_mode::serial_in_order,
-                                                [&](tbb::flow_control& control) -> std::uint64_t {
-                                                  if (next == frames) {
-                                                    control.stop();
-                                                    return 0;
-                                                  }
-                                                  fill_slot(in[next % kFrames].data(), kQuads, next);
-                                                  return next++;
-                                                }) &
-              tbb::make_filter<std::uint64_t, std::uint64_t>(tbb::filter_mode::parallel,
-                                                             [&](std::uint64_t f) {
-                                                               double_quads(in[f % kFrames].data(),
-                                                                            out[f % kFrames].data(), kQuads, 0, 1);
-                                                               return f;
-                                                             }) &
-              tbb::make_filter<std::uint64_t, void>(tbb::filter_mode::serial_in_order, [&](std::uint64_t f) {
-                sum += sum_of(out[f % kFrames].data(), kQuads);
-              }));
+      kFrames,
+      tbb::make_filter<void, std::uint64_t>(tbb::filter_mode::serial_in_order,
+                                            [&](tbb::flow_control& control) -> std::uint64_t {
+                                              if (next == frames) {
+                                                control.stop();
+                                                return 0;
+                                              }
+                                              fill_slot(in[next % kFrames].data(), kQuads, next);
+                                              return next++;
+                                            }) &
+          tbb::make_filter<std::uint64_t, std::uint64_t>(
+              tbb::filter_mode::parallel,
+              [&](std::uint64_t f) {
+                double_quads(in[f % kFrames].data(), out[f % kFrames].data(), kQuads, 0, 1);
+                return f;
+              }) &
+          tbb::make_filter<std::uint64_t, void>(tbb::filter_mode::serial_in_order, [&](std::uint64_t f) {
+            sum += sum_of(out[f % kFrames].data(), kQuads);
+          }));
   return sum;
 }
 
