@@ -15,6 +15,12 @@ namespace esker::pipeline::detail {
 
 ESKER_PASS_BEGIN
 
+/// In scratchpad. One type for all kernels: a compiler for AMD's GPUs adds up what different ones declare
+/// there.
+struct RunViewCopy {
+  std::uint32_t words[sizeof(RunView) / 4];
+};
+
 /// Groups [0, ends[0]) serve the first stage of the list, the next ones the second, and so on.
 template <class Nodes>
 struct StageKernel {
@@ -26,10 +32,7 @@ struct StageKernel {
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {
 #if !defined(ESKER_ON_CPU)
     // In scratchpad: each poll would otherwise drop it from the cache.
-    struct Copy {
-      std::uint32_t words[sizeof(RunView) / 4];
-    };
-    Copy& copy = lane.scratch<Copy>();
+    RunViewCopy& copy = lane.scratch<RunViewCopy>();
     const auto* const from = reinterpret_cast<const std::uint32_t*>(run);
     for (std::uint32_t w = lane.lane(); w < sizeof(RunView) / 4; w += lane.group_lanes())
       copy.words[w] = from[w];

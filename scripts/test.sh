@@ -173,7 +173,7 @@ run_preset() {
       ;;
     hip)
       if ! command -v hipcc >/dev/null; then skip hip build "there is no hipcc"; return; fi
-      device_preset hip esker active_message_test_gpu user_kernel_test_gpu
+      device_preset hip esker active_message_test_gpu pipeline_test_gpu
       ;;
     fuzz)
       if ! command -v clang++ >/dev/null; then skip fuzz wire_format "there is no clang++"; return; fi
