@@ -306,7 +306,7 @@ run_pipelines() {
       # Not each program has each scheme, and says so.
       if [[ "$program $scheme" == "reyes streams" || "$program $scheme" == "stencil chunks" ]]; then continue; fi
       measure "pipe-$program-$scheme" "$(limit 30)" "$bin/esker-pipe-$program" --device cuda --scheme "$scheme" \
-        --size medium --repeats 3 --json "$out/pipe-$program-$scheme.json" || true
+        --size medium --repeats 3 || true
     done
   done
 }
