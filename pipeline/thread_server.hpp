@@ -27,10 +27,13 @@ class ThreadServer : StageWork<ThreadTeam> {
   /// One frame, or the calls of a source until it has published one. `stays`: until there is nothing to do.
   template <class Node>
   Turn take_turn(const Node& node, bool stays) {
-    Turn turn = Turn::kNothing;
-    do {
-      turn = take_one(node);
-    } while (stays && turn == Turn::kWorked);
+    Turn turn = take_one(node);
+    if (stays && turn == Turn::kWorked) {
+      do {
+        turn = take_one(node);
+      } while (turn == Turn::kWorked);
+      if (turn == Turn::kNothing) turn = Turn::kWorked;  // it had something to do
+    }
     if (working_since_ != 0) {
       busy_ns_ += ThreadTeam::now_ns() - working_since_;
       working_since_ = 0;

@@ -103,8 +103,9 @@ struct DoubleSlowly {
   }
 };
 TEST(Pipeline, MovesTeamsToTheStageThatHoldsOthersUp) {
-  // Threads of a host do not move, and beside other programs each nap of theirs may take milliseconds.
-  const int naps = device().backend() == Backend::kCpu ? 1 : 200;
+  // Threads of a host do not move, and beside other programs each nap of theirs may take milliseconds. On a GPU
+  // all teams of the slow stage together are slower than those of the one whose workers are given.
+  const int naps = device().backend() == Backend::kCpu ? 1 : 800;
   for (const bool first_is_slow : {false, true}) {
     Options options = small_groups();
     options.balance = true;
@@ -117,7 +118,7 @@ TEST(Pipeline, MovesTeamsToTheStageThatHoldsOthersUp) {
     p.run(on_host::source("count", Count{t[0], frames, n, &next}).into(t[0]),
           on_device::map("a", t[0], t[1], DoubleSlowly{first_is_slow ? naps : 0}),
           on_device::map("b", t[1], t[2], DoubleSlowly{first_is_slow ? 0 : naps}).staged(),
-          on_device::map("c", t[2], t[3], DoubleSlowly{0}).workers(2),
+          on_device::map("c", t[2], t[3], DoubleSlowly{0}).workers(8),
           on_host::frames("check", [&](auto&, const Frame<const std::uint32_t>& frame) {
             is_right = is_right && frame.count == n && frame.number == seen;
             for (std::uint32_t i = 0; i < frame.count; ++i)

@@ -374,7 +374,7 @@ TEST(DistributedForkJoin, KnowsNoBoundOfTasksThatNamePes) {
   });
 }
 
-#if defined(ESKER_ON_CPU)
+#if !defined(ESKER_DEVICE_COMPILER)
 /// Decisions at random, batches of one task and gifts as often as somebody asks.
 struct Tiny {
   static constexpr std::uint32_t kBatch = 1;

@@ -73,7 +73,7 @@ TEST(TaskHang, SaysNothingOfRunsThatMove) {
   EXPECT_EQ(reports, 0);
 }
 
-#if defined(ESKER_ON_CPU)
+#if !defined(ESKER_DEVICE_COMPILER)
 // Decisions at random, so that small trees change hands.
 struct Random {
   static constexpr std::uint32_t kBatch = 2;
@@ -137,7 +137,7 @@ TEST(GraphHang, NamesDomainsAndChannelsAndTheRunGoesOn) {
   }
 }
 
-#if defined(ESKER_ON_CPU)
+#if !defined(ESKER_DEVICE_COMPILER)
 /// Fills the domain's buffer, then the channel, then memory.
 struct Fill {
   GraphChannel<std::uint32_t> full;
