@@ -24,7 +24,7 @@ class GroupServer : StageWork<GroupTeam> {
   /// `index`: of the team among those that its first stage began with. `row`: of the stage's staging.
   ESKER_HD GroupServer(GroupTeam& team, const RunView& run, std::uint32_t stage, std::uint32_t index,
                        std::uint32_t row)
-      : StageWork{team, run, stage, row}, index_{index} {
+      : StageWork{team, run, stage, row}, index_{index}, claim_{team.shared<Claim>()} {
     for (std::uint32_t i = 0; i < kMostInputs; ++i) tickets_[i] = kNoTicket;
   }
 
@@ -38,8 +38,9 @@ class GroupServer : StageWork<GroupTeam> {
       const std::uint64_t got = team_.of_leader([&] { return poll(); });
       if (got == kNothing) continue;
       if (got == kEnded) break;
-      take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput,
-           team_.of_leader([&] { return claimed_; }), static_cast<std::uint32_t>(got));
+      const Claim claim = claim_;
+      take(node, static_cast<std::uint32_t>(got >> 32) - kFirstInput, claim.ticket,
+           static_cast<std::uint32_t>(got), claim.from);
       if (view().most_teams != 0 && index_ != 0 && frames_ % kFramesALook == 0) {
         next = static_cast<std::uint32_t>(
             team_.of_leader([&] { return std::uint64_t{Moving(run_, number_).next_stage()}; }));
@@ -58,7 +59,11 @@ class GroupServer : StageWork<GroupTeam> {
   static constexpr std::uint64_t kNoTicket = ~std::uint64_t{0}, kTicketEnded = kNoTicket - 1;
   static constexpr std::uint64_t kNothing = 0, kEnded = 1;
   static constexpr std::uint32_t kFirstInput = 1;  // in the upper half
-  static constexpr std::uint32_t kFarPolls = 16;   // so seldom it looks for the end
+  /// What the leader tells the others.
+  struct Claim {
+    std::uint64_t ticket;
+    Input from;
+  };
   static constexpr std::uint32_t kFewTeams = 16, kFramesALook = 4, kRestsALook = 8;
 
   // The leader calls.
@@ -82,7 +87,7 @@ class GroupServer : StageWork<GroupTeam> {
         ++n_ended;
         last = i;
       } else if (found == Poll::kFrame) {
-        claimed_ = tickets_[i];
+        claim_ = {tickets_[i], input_of(run_.topics[stage.inputs[i].topic], tickets_[i] / stage.parts)};
         tickets_[i] = kNoTicket;
         end_idle(stage, i);
         team_.has_worked();
@@ -105,18 +110,27 @@ class GroupServer : StageWork<GroupTeam> {
       has_room_ = false;
     }
     const std::uint64_t frame = tickets_[i] / stage.parts;
-    if (input.is_far(frame)) {
-      return ++far_polls_ % kFarPolls == 0 && topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+    const bool is_first = tickets_[i] % stage.parts == 0;
+    bool is_next = true;  // of all teams: it looks for the end
+    if (input.seen.at != nullptr) {
+      const std::uint64_t seen = input.seen.get();
+      if ((seen & Progress::kEndedBit) != 0 && frame >= (seen & ~Progress::kEndedBit)) return Poll::kEnded;
+      is_next = is_first && frame == seen;
+      const bool is_far = frame >= seen + (is_first ? Progress::kWindow : 0);
+      if (is_far && ++far_polls_ % Progress::kFarPolls != 0) return Poll::kNothing;
     }
     // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
-    if (stage.maps_to != kNone && !has_room_) has_room_ = run_.topics[stage.maps_to].has_room(frame);
+    if (stage.maps_to != kNone && !has_room_ && is_first)
+      has_room_ = run_.topics[stage.maps_to].finds_room(frame, far_polls_);
     // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
     // trip.
     if ((stage.teams <= kFewTeams || topic.was_published(frame)) && topic.sees(frame, items)) {
-      input.has_seen(frame);
+      input.seen.reach(frame);
       return Poll::kFrame;
     }
-    return topic.has_ended_before(frame) ? Poll::kEnded : Poll::kNothing;
+    if (!is_next || !topic.has_ended_before(frame)) return Poll::kNothing;
+    input.seen.end(topic.end->word.load_relaxed());
+    return Poll::kEnded;
   }
   /// There is nothing to do.
   ESKER_HD void rest(const StageView& stage) {
@@ -136,8 +150,8 @@ class GroupServer : StageWork<GroupTeam> {
   }
 
   const std::uint32_t index_;
+  Claim& claim_;
   std::uint64_t tickets_[kMostInputs];
-  std::uint64_t claimed_ = 0;
   std::uint32_t far_polls_ = 0, rests_ = 0;
   IdleTime idle_;
 };

@@ -40,6 +40,11 @@ class GroupTeam {
   ESKER_HD bool any(bool flag) const { return lane_.group().position_among(flag).total != 0; }
   ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
 
+  /// In scratchpad.
+  template <class T>
+  ESKER_HD T& shared() const {
+    return lane_.template scratch<T>();
+  }
   ESKER_HD void ring() const {}
   ESKER_HD void has_worked() { naps_ = 1; }
   template <class Ready, class Over>

@@ -87,6 +87,8 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.is_in_loop = ends.is_in_loop ? 1 : 0;
   view.rings_publish = !ends.has_device_producer && ends.has_host_subscriber ? 1 : 0;
   view.rings_release = ends.has_device_producer ? 0 : 1;
+  if (&freed == &host_arena_ && &producers == &device_arena_ && !ends.is_in_loop)
+    view.room.at = producers.take<PolledWord>();
   view.words = polled.take<FrameWords>(slots);
   view.end = polled.take<PolledWord>();
   polled.set(view.end, kOpen);
@@ -191,7 +193,8 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
                            std::max<std::int64_t>(topology_.topics[t].options.flush_after.count(), 0)) *
                        1000;
     // What a loop waits for comes out of it: nothing else will fill its frames.
-    view.flush_ns = topology_.ends[t].is_in_loop ? 0 : std::min(view.flush_ns, flush);
+    if ((view.inside >> t & 1u) != 0) view.flush_ns = 0;
+    if (!topology_.ends[t].is_in_loop) view.flush_ns = std::min(view.flush_ns, flush);
   }
   // A stage of a loop takes what is in the loop before what would fill it.
   std::vector<std::uint32_t> inputs = facts.inputs;
@@ -206,7 +209,7 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
     const bool is_from_host = facts.side == Side::kDevice && !topology_.ends[t].has_device_producer &&
                               crossings_[t] != Crossing::kBatched;
     view.inputs[i] = {t, index, own.take<PolledWord>(), own.take<PolledWord>(),
-                      is_from_host ? own.take<PolledWord>() : nullptr};
+                      {is_from_host ? own.take<PolledWord>() : nullptr}};
     if (topology_.topics[t].options.when_full == WhenFull::kDropOldest) {
       host_->topics[t].drops_from = device_->topics[t].drops_from = view.inputs[i].next;
       host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();

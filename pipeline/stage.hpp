@@ -162,7 +162,12 @@ class Stage {
         });
       }
     }
-    return wait_until(number, [&] { return topic.has_room(frame); });
+    std::uint32_t polls = 0;
+    return wait_until(number, [&] { return topic.finds_room(frame, polls++); });
+  }
+  /// Somebody else waits for room, and opens the frame.
+  ESKER_HD bool wait_until_open(std::uint32_t number, std::uint64_t frame) const {
+    return wait_until(number, [&] { return run_.topics[number].is_open(frame); });
   }
   template <class Ready>
   ESKER_HD bool wait_until(std::uint32_t topic, const Ready& ready) const {
@@ -234,7 +239,7 @@ class Stage {
   /// For whoever has the first of some lanes' places in a frame. False: the run is over.
   ESKER_HD bool make_ready(std::uint32_t number, std::uint64_t frame, std::uint64_t place) const {
     const detail::TopicView& topic = run_.topics[number];
-    if (place != 0) return wait_until(number, [&] { return topic.is_open(frame); });
+    if (place != 0) return wait_until_open(number, frame);
     if (!wait_for_room(number, frame)) return false;
     topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns());
     return true;

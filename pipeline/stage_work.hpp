@@ -25,18 +25,22 @@ class StageWork {
       : team_{team}, run_{run}, number_{number}, row_{row} {}
 
   ESKER_HD const StageView& view() const { return run_.stages[number_]; }
+  ESKER_HD static Input input_of(const TopicView& topic, std::uint64_t frame) {
+    const FrameWords& words = topic.words[topic.slot_of(frame)];
+    return {frame, words.tag, words.born_ns};
+  }
   ESKER_HD StageState& state() const { return *run_.states[number_]; }
 
-  /// A frame of input `i`, which the team has claimed: `items` with TopicView::kFailedBit.
+  /// A frame of input `i`, which the team has claimed: `items` with TopicView::kFailedBit. `from` is what its
+  /// words say: one lane has read them, for the others.
   template <class Node>
-  ESKER_HD void take(const Node& node, std::uint32_t i, std::uint64_t ticket, std::uint32_t items) {
+  ESKER_HD void take(const Node& node, std::uint32_t i, std::uint64_t ticket, std::uint32_t items,
+                     const Input& from) {
     using Item = typename Node::Item;
     const StageView& stage = view();
     const SubscriptionView& input = stage.inputs[i];
     const TopicView& topic = run_.topics[input.topic];
-    const std::uint64_t number = ticket / stage.parts;
-    const FrameWords& words = topic.words[topic.slot_of(number)];
-    const Input from{number, words.tag, words.born_ns};
+    const std::uint64_t number = from.number;
     const bool has_failed = (items & TopicView::kFailedBit) != 0;
     const Frame<const Item> frame{stage.staging == nullptr ? topic.items<const Item>(number)
                                                            : staged(stage, topic.items<const Item>(number),
@@ -61,7 +65,7 @@ class StageWork {
       team_.leader([&] { finish(input, topic, number); });
     }
     ++frames_;
-    items_ += frame.count;
+    if (ticket % stage.parts == 0) items_ += frame.count;
     skipped_ += has_failed ? 1 : 0;
     if constexpr (Team::kIsThread) {
       if (stage.outputs == 0 && stage.maps_to == kNone && frame.born_ns != 0)
@@ -86,9 +90,12 @@ class StageWork {
     });
   }
 
+  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of its
+  /// items might take a frame.
   ESKER_HD void flush_outputs() const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
-      if ((view().outputs >> t & 1u) != 0) run_.topics[t].flush();
+      if ((view().outputs >> t & 1u) == 0) continue;
+      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0) run_.topics[t].flush();
     }
     team_.ring();
   }
@@ -158,8 +165,13 @@ class StageWork {
     const StageView& stage = view();
     const TopicView& to = run_.topics[stage.maps_to];
     Stage<Team> self(team_, run_, number_, from);
+    // Of the parts of a frame the first one waits for room, and opens the frame for the others.
+    const bool is_first = Team::kIsThread || ticket % stage.parts == 0;
     const auto await_room = [&] {
-      return has_room_ || self.wait_for_room(stage.maps_to, frame.number) ? 1u : 0u;
+      if (!is_first) return self.wait_until_open(stage.maps_to, frame.number) ? 1u : 0u;
+      if (!has_room_ && !self.wait_for_room(stage.maps_to, frame.number)) return 0u;
+      if (stage.parts > 1) to.open(frame.number, frame.born_ns);
+      return 1u;
     };
     if (team_.of_leader(await_room) == 0) return false;
     Frame<Out> out{to.items<Out>(frame.number), 0, to.capacity, frame.number, frame.tag, frame.born_ns};

@@ -95,7 +95,7 @@ class ThreadServer : StageWork<ThreadTeam> {
           last = i;
         } else if (input.next->word.compare_exchange_relaxed(oldest, oldest + 1)) {
           begin_work(i);
-          take(node, i, oldest, items);
+          take(node, i, oldest, items, input_of(topic, frame));
           return Turn::kWorked;
         }
       }

@@ -25,6 +25,28 @@ ESKER_HD bool is_ready(const Word& word, const Ready& ready) {
   return ready(word.load_relaxed()) && ready(word.load_acquire());
 }
 
+/// How far teams of a GPU have got with frames of a topic whose words are the host's, in the GPU's memory: those
+/// whose frame is far from there wait here, and leave the bus to others. Only a hint: they look themselves,
+/// too, though seldom, since frames need not come in order.
+struct Progress {
+  static constexpr std::uint64_t kWindow = 32, kFarPolls = 64;
+  /// The end has been seen; the other bits are how many frames there are.
+  static constexpr std::uint64_t kEndedBit = std::uint64_t{1} << 63;
+
+  PolledWord* at;  // one more than the last frame; null: none of this, all look at once
+
+  ESKER_HD std::uint64_t get() const { return at->word.load_relaxed(); }
+  ESKER_HD void reach(std::uint64_t frame) const {
+    if (at == nullptr) return;
+    std::uint64_t now = get();
+    while (now <= frame && !at->word.compare_exchange_relaxed(now, frame + 1)) {
+    }
+  }
+  ESKER_HD void end(std::uint64_t frames) const {
+    if (at != nullptr) at->word.store_relaxed(kEndedBit | frames);
+  }
+};
+
 /// What producers keep of a frame of items that are emitted one at a time.
 struct SlotNotes {
   Word voids;  // positions without an item; of a map, whose parts may all say so: not 0: the frame has failed
@@ -66,6 +88,7 @@ struct TopicView {
   std::uint32_t is_in_loop;  // its producers may be those that it waits for
   PolledWord* drops_from;    // WhenFull::kDropOldest: `next` of the one subscriber; else null
   PolledWord* dropped;       // frames
+  Progress room;             // that producers have found
 
   ESKER_HD std::uint64_t slots() const { return std::uint64_t{1} << slots_shift; }
   ESKER_HD std::uint64_t slot_of(std::uint64_t frame) const { return frame & (slots() - 1); }
@@ -86,6 +109,14 @@ struct TopicView {
       if (!is_ready(freed[s * slots() + slot], [&](std::uint64_t r) { return r >= round; }))
         return false;  // [reuse]
     }
+    return true;
+  }
+  /// The same for those who ask again and again: `polls` times until now.
+  ESKER_HD bool finds_room(std::uint64_t frame, std::uint32_t polls) const {
+    if (room.at == nullptr) return has_room(frame);
+    if ((polls % Progress::kFarPolls != 0 && frame >= room.get() + Progress::kWindow) || !has_room(frame))
+      return false;
+    room.reach(frame);
     return true;
   }
   /// Half of the slots are free of frames that are older: for producers outside of a loop, who leave those
@@ -147,7 +178,7 @@ struct TopicView {
     opened[slot].store_release(round_of(frame) + 1);  // [reuse]
   }
   ESKER_HD bool is_open(std::uint64_t frame) const {
-    return opened[slot_of(frame)].load_acquire() > round_of(frame);  // [reuse]
+    return is_ready(opened[slot_of(frame)], [&](std::uint64_t r) { return r > round_of(frame); });  // [reuse]
   }
   /// What has been emitted goes, though its frame is not full. Any lane or thread.
   ESKER_HD void flush() const {
@@ -196,21 +227,7 @@ struct SubscriptionView {
   std::uint32_t topic, index;  // among the topic's
   PolledWord* next;            // frames that teams have claimed
   PolledWord* done;            // frames whose function has returned
-  // Of a GPU's stage whose topic the host writes: one more than the last frame that a team has seen
-  // published, in the GPU's memory. A team whose frame is far from there polls this word, and leaves the bus
-  // to others. Null: all poll their frames.
-  PolledWord* seen;
-  static constexpr std::uint64_t kWindow = 32;
-
-  ESKER_HD bool is_far(std::uint64_t frame) const {
-    return seen != nullptr && frame >= seen->word.load_relaxed() + kWindow;
-  }
-  ESKER_HD void has_seen(std::uint64_t frame) const {
-    if (seen == nullptr) return;
-    std::uint64_t now = seen->word.load_relaxed();
-    while (now <= frame && !seen->word.compare_exchange_relaxed(now, frame + 1)) {
-    }
-  }
+  Progress seen;               // frames that teams of a GPU have seen published
 };
 
 }  // namespace esker::pipeline::detail

@@ -107,7 +107,7 @@ class ByRegions {
         source_{device, pipeline::RegionSide::kHost, grid_, workers_ * grid_.regions.x},
         // Several threads complete regions in any order.
         table_{device, pipeline::RegionSide::kDevice, grid_, problem.shape.halo(),
-               workers_ == 1 ? pipeline::buffers_in_order(grid_, problem.shape.halo()) : 0},
+               workers_ == 1 ? pipeline::buffers_in_order(grid_, problem.shape.halo()) + topics.frames : 0},
         pipeline_{device, options},
         values_{pipeline_.topic<float>(topic("values", topics))},
         results_{pipeline_.topic<float>(topic("results", topics))} {}
