@@ -53,12 +53,13 @@ std::vector<std::uint32_t> divide(const Topology& topology, std::uint64_t gpu_te
 
 class Engine::Run {
  public:
-  Run(const Device& device, const Options& options, Topology topology, std::uint64_t gpu_teams)
+  Run(const Device& device, MemoryPool& pool, const Options& options, Topology topology,
+      std::uint64_t gpu_teams)
       : device_{device},
         options_{options},
         topology_{std::move(topology)},
         teams_{divide(topology_, gpu_teams)},
-        memory_{device, topology_, teams_, options.balance},
+        memory_{device, pool, topology_, teams_, options.balance},
         stream_{device.stream()},
         has_gpu_{device.backend() != Backend::kCpu},
         workers_{bell_, has_gpu_, [this](std::uint32_t stage) { catch_from(stage); }, [this] { one_less(); }},
@@ -163,7 +164,7 @@ class Engine::Run {
 };
 
 Engine::Engine(const Device& device, Options options)
-    : device_{device}, options_{std::move(options)}, number_{next_pipeline()} {}
+    : device_{device}, options_{std::move(options)}, number_{next_pipeline()}, pool_{device} {}
 Engine::~Engine() = default;
 
 std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_bytes) {
@@ -185,8 +186,9 @@ std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_
 void Engine::prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams) {
   if (run_ != nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it runs already");
   ended_.reset();
+  pool_.give_back();
   Topology topology = Topology::check(number_, topics_, stages, device_.backend() != Backend::kCpu);
-  auto run = std::make_unique<Run>(device_, options_, std::move(topology), gpu_teams);
+  auto run = std::make_unique<Run>(device_, pool_, options_, std::move(topology), gpu_teams);
   const std::lock_guard lock(mutex_);
   run_ = std::move(run);
 }
@@ -204,7 +206,7 @@ void Engine::wait() {
   if (run_ == nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it has not been started");
   const auto end = [this] {  // until here it may be stopped
     const std::lock_guard lock(mutex_);
-    ended_ = std::move(run_);  // its memory goes with the next run, or with the pipeline: that takes a while
+    ended_ = std::move(run_);  // it goes with the next run, or with the pipeline: that takes a while
   };
   try {
     run_->join();

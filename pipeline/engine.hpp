@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <esker/device/device.hpp>
+#include <esker/pipeline/memory_pool.hpp>
 #include <esker/pipeline/options.hpp>
 #include <esker/pipeline/report.hpp>
 #include <esker/pipeline/run_view.hpp>
@@ -58,6 +59,7 @@ class ESKER_API Engine {
   const std::uint32_t number_;
   std::vector<TopicFacts> topics_;
   std::mutex mutex_;  // of run_, which only its own thread changes: for stop() and request_drain()
+  MemoryPool pool_;
   std::unique_ptr<Run> run_, ended_;
   Report report_;
 };

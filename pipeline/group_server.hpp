@@ -87,7 +87,6 @@ class GroupServer : StageWork<GroupTeam> {
         ++n_ended;
         last = i;
       } else if (found == Poll::kFrame) {
-        claim_ = {tickets_[i], input_of(run_.topics[stage.inputs[i].topic], tickets_[i] / stage.parts)};
         tickets_[i] = kNoTicket;
         end_idle(stage, i);
         team_.has_worked();
@@ -109,28 +108,40 @@ class GroupServer : StageWork<GroupTeam> {
       tickets_[i] = input.next->word.fetch_add_relaxed(1);
       has_room_ = false;
     }
-    const std::uint64_t frame = tickets_[i] / stage.parts;
+    const std::uint64_t frame = tickets_[i] / stage.parts, slot = topic.slot_of(frame);
     const bool is_first = tickets_[i] % stage.parts == 0;
+    // The word of a host's frame is read by one team: the bus serves readers of a line one after the other.
+    const FrameWords& words = is_first || input.copies == nullptr ? topic.words[slot] : input.copies[slot];
     bool is_next = true;  // of all teams: it looks for the end
     if (input.seen.at != nullptr) {
       const std::uint64_t seen = input.seen.get();
       if ((seen & Progress::kEndedBit) != 0 && frame >= (seen & ~Progress::kEndedBit)) return Poll::kEnded;
       is_next = is_first && frame == seen;
-      const bool is_far = frame >= seen + (is_first ? Progress::kWindow : 0);
-      if (is_far && ++far_polls_ % Progress::kFarPolls != 0) return Poll::kNothing;
+      if (is_first && frame >= seen + Progress::kWindow && ++far_polls_ % Progress::kFarPolls != 0)
+        return Poll::kNothing;
     }
     // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
     if (stage.maps_to != kNone && !has_room_ && is_first)
       has_room_ = run_.topics[stage.maps_to].finds_room(frame, far_polls_);
     // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
     // trip.
-    if ((stage.teams <= kFewTeams || topic.was_published(frame)) && topic.sees(frame, items)) {
-      input.seen.reach(frame);
+    if ((stage.teams <= kFewTeams || topic.was_published(words, frame)) && topic.sees(words, frame, items)) {
+      claim_ = {tickets_[i], {frame, words.tag, words.born_ns}};
+      if (is_first) {
+        input.seen.reach(frame);
+        if (input.copies != nullptr) copy_words(topic, input.copies[slot], claim_.from, items);
+      }
       return Poll::kFrame;
     }
     if (!is_next || !topic.has_ended_before(frame)) return Poll::kNothing;
     input.seen.end(topic.end->word.load_relaxed());
     return Poll::kEnded;
+  }
+  ESKER_HD static void copy_words(const TopicView& topic, FrameWords& to, const Input& from,
+                                  std::uint32_t items) {
+    to.tag = from.tag;
+    to.born_ns = from.born_ns;
+    to.published.store_release(topic.published_word(from.number, items, false));  // [fill]
   }
   /// There is nothing to do.
   ESKER_HD void rest(const StageView& stage) {

@@ -15,41 +15,44 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 void* RunMemory::Arena::take_bytes(std::size_t bytes) {
   bytes = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  if (bytes > left_) {
-    const std::size_t block = std::max(bytes, kBlockBytes);
-    const Allocation what{"words of a pipeline"};
-    if (is_device_) {
-      device_blocks_.push_back(device_.memory<std::byte>(block, what));
-      at_ = device_blocks_.back().data();
-    } else {
-      pinned_blocks_.push_back(device_.pinned<std::byte>(block, what));
-      at_ = pinned_blocks_.back().data();
-    }
-    left_ = block;
+  if (blocks_.empty() || bytes > blocks_.back().size - blocks_.back().used) {
+    const std::size_t size = std::max(bytes, kBlockBytes);
+    const auto kind = is_device_ ? MemoryKind::kDevice : MemoryKind::kPinned;
+    blocks_.push_back({pool_.take(kind, size, "words of a pipeline"), {}, 0, size});
   }
-  std::byte* const taken = at_;
-  at_ += bytes;
-  left_ -= bytes;
+  Block& block = blocks_.back();
+  std::byte* const taken = block.at + block.used;
+  block.used += bytes;
+  if (is_device_) {
+    block.image.resize(block.used / sizeof(std::uint64_t));
+  } else {
+    std::memset(taken, 0, bytes);
+  }
   return taken;
 }
-void RunMemory::Arena::set(PolledWord* word, std::uint64_t value) { set(word, &value, sizeof value); }
 void RunMemory::Arena::set(const void* at, const void* bytes, std::size_t n) {
-  void* const to = const_cast<void*>(at);
+  auto* to = static_cast<std::byte*>(const_cast<void*>(at));
   if (is_device_) {
-    device_.copy(to, bytes, n);
-  } else {
-    std::memcpy(to, bytes, n);
+    const auto in = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+      return to >= block.at && to < block.at + block.used;
+    });
+    to = reinterpret_cast<std::byte*>(in->image.data()) + (to - in->at);
   }
+  std::memcpy(to, bytes, n);
+}
+void RunMemory::Arena::copy_to_device() {
+  for (const Block& block : blocks_) device_.copy(block.at, block.image.data(), block.used);
 }
 
-RunMemory::RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams,
-                     bool balance)
+RunMemory::RunMemory(const Device& device, MemoryPool& pool, const Topology& topology,
+                     const std::vector<std::uint32_t>& teams, bool balance)
     : device_handle_{device},
+      pool_{pool},
       topology_{topology},
       teams_{teams},
       balance_{balance},
-      host_arena_{device, false},
-      device_arena_{device, device.backend() != Backend::kCpu},
+      host_arena_{device, pool, false},
+      device_arena_{device, pool, device.backend() != Backend::kCpu},
       host_{std::make_unique<RunView>()},
       device_{std::make_unique<RunView>()} {
   for (RunView* const view : {host_.get(), device_.get()}) {
@@ -66,9 +69,15 @@ RunMemory::RunMemory(const Device& device, const Topology& topology, const std::
   for (std::uint32_t s = 0; s < topology.stages.size(); ++s) lay_out_stage(s, teams[s]);
   lay_out_loops();
   if (device.backend() != Backend::kCpu) {
-    device_view_ = device.memory<RunView>(1, {"the view of a pipeline"});
-    device.copy(device_view_.data(), device_.get(), sizeof(RunView));
+    device_view_ = device_arena_.take<RunView>();
+    device_arena_.set(device_view_, device_.get(), sizeof(RunView));
+    device_arena_.copy_to_device();
   }
+  pool_.trim();
+}
+std::byte* RunMemory::take_frames(MemoryKind kind, std::uint64_t bytes, const std::string& what) {
+  frame_bytes_ += bytes;
+  return pool_.take(kind, bytes, what);
 }
 
 TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed,
@@ -87,7 +96,8 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.is_in_loop = ends.is_in_loop ? 1 : 0;
   view.rings_publish = !ends.has_device_producer && ends.has_host_subscriber ? 1 : 0;
   view.rings_release = ends.has_device_producer ? 0 : 1;
-  if (&freed == &host_arena_ && &producers == &device_arena_ && !ends.is_in_loop)
+  if (&freed == &host_arena_ && &producers == &device_arena_ && !ends.is_in_loop &&
+      std::any_of(ends.producers.begin(), ends.producers.end(), [&](auto s) { return has_many_teams(s); }))
     view.room.at = producers.take<PolledWord>();
   view.words = polled.take<FrameWords>(slots);
   view.end = polled.take<PolledWord>();
@@ -99,6 +109,9 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.freed = freed.take<Word>(slots * std::max(subscriptions, 1u));
   return view;
 }
+
+/// They would keep the bus busy if each polled there. Of few, none pays for what spares it.
+bool RunMemory::has_many_teams(std::uint32_t stage) const { return balance_ || teams_[stage] > 16; }
 
 void RunMemory::lay_out_topic(std::uint32_t number) {
   const TopicFacts& facts = topology_.topics[number];
@@ -115,22 +128,11 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
   const std::uint64_t stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   const std::uint64_t bytes = stride * std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
-  const Allocation what{"frames of '" + facts.options.name + "'", false};
-  const auto pinned = [&] {
-    pinned_frames_.push_back(device_handle_.pinned<std::byte>(bytes, what));
-    frame_bytes_ += bytes;
-    return pinned_frames_.back().data();
+  const auto frames_in = [&](MemoryKind kind) {
+    return take_frames(kind, bytes, "frames of '" + facts.options.name + "'");
   };
-  const auto on_device = [&] {
-    device_frames_.push_back(device_handle_.memory<std::byte>(bytes, what));
-    frame_bytes_ += bytes;
-    return device_frames_.back().data();
-  };
-  const auto managed = [&] {
-    managed_frames_.push_back(device_handle_.managed<std::byte>(bytes, what));
-    frame_bytes_ += bytes;
-    return managed_frames_.back().data();
-  };
+  const auto pinned = [&] { return frames_in(MemoryKind::kPinned); };
+  const auto on_device = [&] { return frames_in(MemoryKind::kDevice); };
   Arena& producers = arena(ends.has_device_producer ? Side::kDevice : Side::kHost);
   TopicView& host = host_->topics[number];
   TopicView& gpu = device_->topics[number];
@@ -150,7 +152,7 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
       does_not_read(topology_.stages[ends.subscribers[place]].side == Side::kDevice ? host : gpu, place);
     does_not_read(to_device ? gpu : host, subscribers);
   } else if (crosses) {
-    std::byte* const frames = crossing == Crossing::kManaged ? managed() : pinned();
+    std::byte* const frames = crossing == Crossing::kManaged ? frames_in(MemoryKind::kManaged) : pinned();
     host = gpu = ring(number, producers, host_arena_, host_arena_, frames, subscribers);
   } else if (ends.has_device_producer) {
     gpu = ring(number, device_arena_, device_arena_, device_arena_, on_device(), subscribers);
@@ -208,8 +210,10 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
                                                   subscribers.begin());
     const bool is_from_host = facts.side == Side::kDevice && !topology_.ends[t].has_device_producer &&
                               crossings_[t] != Crossing::kBatched;
-    view.inputs[i] = {t, index, own.take<PolledWord>(), own.take<PolledWord>(),
-                      {is_from_host ? own.take<PolledWord>() : nullptr}};
+    SubscriptionView& input = view.inputs[i];
+    input = {t, index, own.take<PolledWord>(), own.take<PolledWord>(), {}, nullptr};
+    if (is_from_host && has_many_teams(number)) input.seen.at = own.take<PolledWord>();
+    if (is_from_host && view.parts > 1) input.copies = own.take<FrameWords>(host_->topics[t].slots());
     if (topology_.topics[t].options.when_full == WhenFull::kDropOldest) {
       host_->topics[t].drops_from = device_->topics[t].drops_from = view.inputs[i].next;
       host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();
@@ -224,11 +228,8 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
       for (std::uint32_t s = 0; s < topology_.stages.size(); ++s)
         rows += topology_.stages[s].side == Side::kDevice ? teams_[s] : 0;
     }
-    const std::uint64_t bytes = view.staging_stride * rows;
-    device_frames_.push_back(
-        device_handle_.memory<std::byte>(bytes, {"staged frames of '" + facts.name + "'", false}));
-    frame_bytes_ += bytes;
-    view.staging = device_frames_.back().data();
+    view.staging = take_frames(MemoryKind::kDevice, view.staging_stride * rows,
+                               "staged frames of '" + facts.name + "'");
   }
   StageState* const state = own.take<StageState>();
   own.set(&state->active, teams);
@@ -263,17 +264,11 @@ void RunMemory::lay_out_loops() {
   }
 }
 
-std::size_t RunMemory::Arena::used_of(std::size_t block) const {
-  const std::size_t size = device_blocks_[block].size();
-  return block + 1 == device_blocks_.size() ? size - left_ : size;
-}
 RunMemory::Snapshot RunMemory::snapshot(const Stream& stream) const {
   Snapshot snapshot;
-  const auto& blocks = device_arena_.device_blocks();
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const std::size_t bytes = device_arena_.used_of(b);
-    snapshot.blocks_.push_back({blocks[b].data(), std::vector<std::uint64_t>(bytes / 8)});
-    device_handle_.copy_async(snapshot.blocks_.back().copy.data(), blocks[b].data(), bytes, stream);
+  for (const Arena::Block& block : device_arena_.blocks()) {
+    snapshot.blocks_.push_back({block.at, std::vector<std::uint64_t>(block.used / 8)});
+    device_handle_.copy_async(snapshot.blocks_.back().copy.data(), block.at, block.used, stream);
   }
   stream.synchronize();
   return snapshot;

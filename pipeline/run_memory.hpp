@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <esker/device/device.hpp>
+#include <esker/pipeline/memory_pool.hpp>
 #include <esker/pipeline/run_view.hpp>
 #include <esker/pipeline/topology.hpp>
 
@@ -25,12 +26,15 @@ struct Crossed {
 /// Errors   Error{kOutOfMemory}: names the topic and its size.
 class RunMemory {
  public:
-  RunMemory(const Device& device, const Topology& topology, const std::vector<std::uint32_t>& teams,
-            bool balance);
+  /// Takes all of it from `pool`.
+  RunMemory(const Device& device, MemoryPool& pool, const Topology& topology,
+            const std::vector<std::uint32_t>& teams, bool balance);
+  RunMemory(const RunMemory&) = delete;
+  RunMemory& operator=(const RunMemory&) = delete;
 
   const RunView& host() const { return *host_; }
   /// In the device's memory; null: no stage is there.
-  const RunView* device() const { return device_view_.data(); }
+  const RunView* device() const { return device_view_; }
   /// The same with the device's addresses, for those who copy there.
   const RunView& device_addresses() const { return *device_; }
   PolledWord* device_stop() const { return device_->stop; }
@@ -60,31 +64,38 @@ class RunMemory {
   std::uint64_t frame_memory_bytes() const { return frame_bytes_; }
 
  private:
-  /// Memory of many small things.
+  /// Memory of many small things, all 0 at first. The device's is laid out on the host, and copied when all of
+  /// it is there.
   class Arena {
    public:
-    Arena(const Device& device, bool is_device) : device_{device}, is_device_{is_device} {}
+    struct Block {
+      std::byte* at;
+      std::vector<std::uint64_t> image;  // of the device's memory
+      std::size_t used = 0, size;
+    };
+
+    Arena(const Device& device, MemoryPool& pool, bool is_device)
+        : device_{device}, pool_{pool}, is_device_{is_device} {}
     template <class T>
     T* take(std::size_t n = 1) {
       return static_cast<T*>(take_bytes(n * sizeof(T)));
     }
     /// Writes a word, as the run begins with it.
-    void set(PolledWord* word, std::uint64_t value);
+    void set(PolledWord* word, std::uint64_t value) { set(word, &value, sizeof value); }
     void set(const void* at, const void* bytes, std::size_t n);
+    void copy_to_device();
 
-    const std::vector<DeviceArray<std::byte>>& device_blocks() const { return device_blocks_; }
-    std::size_t used_of(std::size_t block) const;
+    const std::vector<Block>& blocks() const { return blocks_; }
 
    private:
     void* take_bytes(std::size_t bytes);
     const Device device_;
+    MemoryPool& pool_;
     const bool is_device_;
-    std::vector<DeviceArray<std::byte>> device_blocks_;
-    std::vector<PinnedArray<std::byte>> pinned_blocks_;
-    std::size_t left_ = 0;
-    std::byte* at_ = nullptr;
+    std::vector<Block> blocks_;
   };
 
+  bool has_many_teams(std::uint32_t stage) const;
   void lay_out_topic(std::uint32_t number);
   void lay_out_stage(std::uint32_t number, std::uint32_t teams);
   void lay_out_loops();
@@ -93,16 +104,17 @@ class RunMemory {
   TopicView ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed, std::byte* frames,
                  std::uint32_t subscriptions);
 
+  /// Memory of frames.
+  std::byte* take_frames(MemoryKind kind, std::uint64_t bytes, const std::string& what);
+
   const Device device_handle_;
+  MemoryPool& pool_;
   const Topology& topology_;
   const std::vector<std::uint32_t> teams_;
   const bool balance_;  // teams move between the device's stages
   Arena host_arena_, device_arena_;
-  std::vector<DeviceArray<std::byte>> device_frames_;
-  std::vector<PinnedArray<std::byte>> pinned_frames_;
-  std::vector<ManagedArray<std::byte>> managed_frames_;
   std::unique_ptr<RunView> host_, device_;
-  DeviceArray<RunView> device_view_;
+  RunView* device_view_ = nullptr;
   std::vector<Crossed> crossed_;
   std::vector<Crossing> crossings_;
   std::uint64_t frame_bytes_ = 0;

@@ -184,7 +184,7 @@ class Stage {
       std::uint64_t position = topic.tail->word.load_relaxed();
       const std::uint64_t frame = position >> topic.shift;
       if ((position & (topic.positions() - 1)) != 0) {
-        topic.flush();
+        if (!feeds_loop(number)) topic.flush();  // else by those inside the loop, when they are idle
         const auto is_gone = [&] {  // or whoever opens it waits for room
           return topic.is_open(frame) || topic.tail->word.load_relaxed() >> topic.shift != frame;
         };

@@ -25,10 +25,6 @@ class StageWork {
       : team_{team}, run_{run}, number_{number}, row_{row} {}
 
   ESKER_HD const StageView& view() const { return run_.stages[number_]; }
-  ESKER_HD static Input input_of(const TopicView& topic, std::uint64_t frame) {
-    const FrameWords& words = topic.words[topic.slot_of(frame)];
-    return {frame, words.tag, words.born_ns};
-  }
   ESKER_HD StageState& state() const { return *run_.states[number_]; }
 
   /// A frame of input `i`, which the team has claimed: `items` with TopicView::kFailedBit. `from` is what its

@@ -95,7 +95,8 @@ class ThreadServer : StageWork<ThreadTeam> {
           last = i;
         } else if (input.next->word.compare_exchange_relaxed(oldest, oldest + 1)) {
           begin_work(i);
-          take(node, i, oldest, items, input_of(topic, frame));
+          const FrameWords& words = topic.words[topic.slot_of(frame)];
+          take(node, i, oldest, items, {frame, words.tag, words.born_ns});
           return Turn::kWorked;
         }
       }

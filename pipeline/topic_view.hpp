@@ -198,17 +198,22 @@ struct TopicView {
 
   // Subscribers.
 
-  /// The frame is or has been there. Nothing is acquired: sees() follows.
-  ESKER_HD bool was_published(std::uint64_t frame) const {
-    const auto round = static_cast<std::uint32_t>(words[slot_of(frame)].published.load_relaxed() >> 32);
-    return static_cast<std::int32_t>(round - static_cast<std::uint32_t>(round_of(frame) + 1)) >= 0;
-  }
-  /// The frame is published. `count` is how many items are in it, with kFailedBit if a stage has marked it.
-  ESKER_HD bool sees(std::uint64_t frame, std::uint32_t& count) const {
-    const std::uint64_t word = words[slot_of(frame)].published.load_acquire();  // [fill]
+  /// The frame is published, as these words say, which are its own or a copy of them. `count` is how many
+  /// items are in it, with kFailedBit if a stage has marked it.
+  ESKER_HD bool sees(const FrameWords& its, std::uint64_t frame, std::uint32_t& count) const {
+    const std::uint64_t word = its.published.load_acquire();  // [fill]
     count = static_cast<std::uint32_t>(word);
     return word >> 32 == ((round_of(frame) + 1) & 0xffffffffu);
   }
+  ESKER_HD bool sees(std::uint64_t frame, std::uint32_t& count) const {
+    return sees(words[slot_of(frame)], frame, count);
+  }
+  /// The frame is or has been there. Nothing is acquired: sees() follows.
+  ESKER_HD bool was_published(const FrameWords& its, std::uint64_t frame) const {
+    const auto round = static_cast<std::uint32_t>(its.published.load_relaxed() >> 32);
+    return static_cast<std::int32_t>(round - static_cast<std::uint32_t>(round_of(frame) + 1)) >= 0;
+  }
+  ESKER_HD bool was_published(std::uint64_t frame) const { return was_published(words[slot_of(frame)], frame); }
   /// After sees() has said no: the frame will not come.
   ESKER_HD bool has_ended_before(std::uint64_t frame) const {
     return is_ready(end->word, [&](std::uint64_t n) { return n <= frame; });  // [end]
@@ -228,6 +233,8 @@ struct SubscriptionView {
   PolledWord* next;            // frames that teams have claimed
   PolledWord* done;            // frames whose function has returned
   Progress seen;               // frames that teams of a GPU have seen published
+  FrameWords* copies;          // of a map whose frames have parts: of the words of the host's frames, one a slot,
+                               // made by the team that has the first part; else null
 };
 
 }  // namespace esker::pipeline::detail
