@@ -1,20 +1,15 @@
 // How threads share the seats of a run's host stages.
 #include <esker/pipeline/host_workers.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <esker/device/cpu/cores.hpp>
 
 namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::chrono::milliseconds kStuck{1};
-
-std::uint32_t usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
-}
 }  // namespace
 
 HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::function<void()> on_end)
@@ -22,7 +17,7 @@ HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::fu
       has_gpu_{has_gpu},
       on_throw_{std::move(on_throw)},
       on_end_{std::move(on_end)},
-      cores_{usable_cores()} {}
+      cores_{esker::detail::usable_cores()} {}
 
 void HostWorkers::add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat) {
   auto place = std::make_unique<Place>();

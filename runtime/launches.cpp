@@ -8,16 +8,16 @@
 #include <algorithm>
 #include <exception>
 
+#include <esker/device/cpu/cores.hpp>
 #include <esker/device/error.hpp>
 
 namespace esker {
 
 std::uint32_t lane_threads(const Config& config, const JobShape& job) {
   if (config.cpu_threads != 0) return config.cpu_threads;
-  cpu_set_t set;
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  const auto usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1u, static_cast<std::uint32_t>(usable) / (usable < online ? 1 : job.pes_on_host));
+  const std::uint32_t usable = detail::usable_cores();
+  return std::max(1u, usable / (usable < online ? 1 : job.pes_on_host));
 }
 
 void Launches::run_groups(const LaunchShape& shape, const char* name, const LaneWorkers::Function& function) {

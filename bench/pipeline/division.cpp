@@ -22,13 +22,10 @@ constexpr std::uint32_t kWords = kFrameBytes / sizeof(float);
 struct MultiplyAdd {
   std::uint32_t times;
   ESKER_HD void operator()(auto& stage, const Frame<const float>& in, Frame<float>& out) const {
-    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes()) {
-      float value = in[i];
-      for (std::uint32_t k = 0; k < times; ++k) value = value * (k % 2 == 0 ? -1.0f : 1.0f) + 1.0f;
-      out[i] = value;
-    }
+    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes())
+      out[i] = of(in[i]);
   }
-  float of(float value) const {
+  ESKER_HD float of(float value) const {
     for (std::uint32_t k = 0; k < times; ++k) value = value * (k % 2 == 0 ? -1.0f : 1.0f) + 1.0f;
     return value;
   }
@@ -67,12 +64,16 @@ Run run_stages(const PipelineBench& bench, const MultiplyAdd (&work)[n],
   std::vector<Topic<float>> t;
   for (std::size_t i = 0; i <= n; ++i)
     t.push_back(p.topic<float>({.frame_bytes = kFrameBytes, .frames = bench.frames}));
-  std::uint64_t next = 0, wrong = 0;
-  float last = kWords - 1;
-  for (const MultiplyAdd& one : work) last = one.of(last);
+  std::uint64_t next = 0, seen = 0, wrong = 0;
+  float first = 0, last = kWords - 1;
+  for (const MultiplyAdd& one : work) {
+    first = one.of(first);
+    last = one.of(last);
+  }
   const auto source = on_host::source("source", Feed{t[0], frames, bench.frames, &next}).into(t[0]);
   const auto sink = on_host::frames("sink", [&](auto&, const Frame<const float>& f) {
-                      wrong += f.count != kWords || f[kWords - 1] != last;
+                      ++seen;
+                      wrong += f.count != kWords || f[0] != first || f[kWords - 1] != last;
                     }).from(t[n]);
   const auto g = [&](std::size_t i) {
     return on_device::map(fmt::format("FMA{}", work[i].times), t[i], t[i + 1], work[i])
@@ -83,7 +84,7 @@ Run run_stages(const PipelineBench& bench, const MultiplyAdd (&work)[n],
   } else {
     p.run(source, g(0), g(1), sink);
   }
-  if (wrong != 0) throw std::runtime_error("a frame came back wrong");
+  if (wrong != 0 || seen != frames) throw std::runtime_error("a frame came back wrong");
   const Report& report = p.report();
   Run run;
   run.seconds = std::chrono::duration<double>(report.time).count();

@@ -17,18 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::uint32_t usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 1;
-}
-
 thread_local bool runs_lanes = false;
 
 class CpuBackend final : public DeviceBackend {
  public:
   CpuBackend() {
     properties_.description = "cpu";
-    properties_.processors = std::max(1u, usable_cores());
+    properties_.processors = usable_cores();
     properties_.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   }
