@@ -62,7 +62,8 @@ class Engine::Run {
         memory_{device, pool, topology_, teams_, options.balance},
         stream_{device.stream()},
         has_gpu_{device.backend() != Backend::kCpu},
-        workers_{bell_, has_gpu_, [this](std::uint32_t stage) { catch_from(stage); }, [this] { one_less(); }},
+        workers_{bell_, has_gpu_, options.host_threads, [this](std::uint32_t stage) { catch_from(stage); },
+                 [this] { one_less(); }},
         monitor_{device, options_, topology_, memory_, bell_, stream_, workers_} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,

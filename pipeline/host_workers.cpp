@@ -12,12 +12,13 @@ namespace {
 constexpr std::chrono::milliseconds kStuck{1};
 }  // namespace
 
-HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::function<void()> on_end)
+HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, std::uint32_t threads, OnThrow on_throw,
+                         std::function<void()> on_end)
     : bell_{bell},
       has_gpu_{has_gpu},
       on_throw_{std::move(on_throw)},
       on_end_{std::move(on_end)},
-      cores_{esker::detail::usable_cores()} {}
+      at_a_time_{threads != 0 ? threads : esker::detail::usable_cores()} {}
 
 void HostWorkers::add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat) {
   auto place = std::make_unique<Place>();
@@ -35,10 +36,10 @@ void HostWorkers::start() {
   }
   std::stable_sort(places_.begin(), places_.end(),
                    [](const auto& a, const auto& b) { return a->depth > b->depth; });
-  roams_ = n > cores_;
+  roams_ = n > at_a_time_;
   turns_ = std::vector<Turns>(n);
   left_.store(n, std::memory_order_relaxed);
-  active_.store(std::min(n, cores_), std::memory_order_relaxed);
+  active_.store(std::min(n, at_a_time_), std::memory_order_relaxed);
   threads_.reserve(n);
   for (std::uint32_t i = 0; i < n; ++i) threads_.emplace_back([this, i] { work(i); });
 }
@@ -130,7 +131,7 @@ void HostWorkers::relieve() {
       ++stuck;
     }
   }
-  if (active - stuck >= cores_) return;
+  if (active - stuck >= at_a_time_) return;
   {
     const std::lock_guard lock(mutex_);
     active_.store(active + 1, std::memory_order_relaxed);

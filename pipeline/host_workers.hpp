@@ -17,8 +17,8 @@
 
 namespace esker::pipeline::detail {
 
-/// Contract There are as many threads as seats. Where each can have a core, each keeps a seat. Where
-///          there are fewer cores, so many threads run, and each takes a turn at the most downstream
+/// Contract There are as many threads as seats. Where all may work at a time, each keeps a seat. Where
+///          fewer may, so many run, and each takes a turn at the most downstream
 ///          seat that has work: so a frame goes through all stages on one core, while it is in the
 ///          cache, and nothing is begun while something can be finished.
 /// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
@@ -28,8 +28,9 @@ class HostWorkers {
  public:
   using OnThrow = std::function<void(std::uint32_t stage)>;  // in a catch clause
 
-  /// `on_end()`: all seats have ended.
-  HostWorkers(Doorbell& bell, bool has_gpu, OnThrow on_throw, std::function<void()> on_end);
+  /// `threads` work at a time, 0 for one a core. `on_end()`: all seats have ended.
+  HostWorkers(Doorbell& bell, bool has_gpu, std::uint32_t threads, OnThrow on_throw,
+              std::function<void()> on_end);
   HostWorkers(const HostWorkers&) = delete;
   HostWorkers& operator=(const HostWorkers&) = delete;
 
@@ -67,7 +68,7 @@ class HostWorkers {
   const bool has_gpu_;
   const OnThrow on_throw_;
   const std::function<void()> on_end_;
-  const std::uint32_t cores_;
+  const std::uint32_t at_a_time_;
   bool roams_ = false;
   std::vector<std::unique_ptr<Place>> places_;  // the most downstream first
   std::vector<Turns> turns_;

@@ -11,6 +11,8 @@ namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+// From here on a copy engine moves frames faster than lanes do.
+constexpr std::uint64_t kBatchedBytes = std::uint64_t{2} << 20;
 }  // namespace
 
 void* RunMemory::Arena::take_bytes(std::size_t bytes) {
@@ -118,7 +120,10 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   const Topology::TopicEnds& ends = topology_.ends[number];
   const bool crosses = ends.crosses();
   Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
-  if (crossing == Crossing::kAuto) crossing = Crossing::kDirect;
+  if (crossing == Crossing::kAuto) {
+    crossing = facts.options.frame_bytes >= kBatchedBytes && !ends.is_in_loop ? Crossing::kBatched
+                                                                             : Crossing::kDirect;
+  }
   if (crossing == Crossing::kBatched && ends.is_in_loop)
     throw Error(Error::Kind::kConfiguration,
                 "pipeline: '" + facts.options.name +

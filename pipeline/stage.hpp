@@ -128,15 +128,16 @@ class Stage {
   ESKER_HD bool feeds_loop(std::uint32_t topic) const {
     return run_.topics[topic].is_in_loop != 0 && (run_.stages[number_].inside >> topic & 1u) == 0;
   }
-  /// Of a stage that feeds a loop, one lane: up to `most` positions from `first` on, of a frame that is open
-  /// or has room. 0: the run is over.
+  /// Of a stage that feeds a loop, one lane: up to `most` positions from `first` on, of a frame that has room.
+  /// What a stage inside has opened takes no more from outside than there is room for: with each of its items it
+  /// may open another. 0: the run is over.
   ESKER_HD std::uint32_t reserve_outside(std::uint32_t number, std::uint32_t most,
                                          std::uint64_t& first) const {
     const detail::TopicView& topic = run_.topics[number];
     while (true) {
       const auto may_go = [&] {
         first = topic.tail->word.load_relaxed();
-        return (first & (topic.positions() - 1)) != 0 || topic.has_room_outside(first >> topic.shift);
+        return topic.has_room_outside(first >> topic.shift);
       };
       if (!wait_until(number, may_go)) return 0;
       const std::uint64_t left = topic.positions() - (first & (topic.positions() - 1));
@@ -184,9 +185,11 @@ class Stage {
       std::uint64_t position = topic.tail->word.load_relaxed();
       const std::uint64_t frame = position >> topic.shift;
       if ((position & (topic.positions() - 1)) != 0) {
-        if (!feeds_loop(number)) topic.flush();  // else by those inside the loop, when they are idle
+        // What goes round a loop is flushed by those inside it, when they are idle.
+        if (!feeds_loop(number)) topic.flush();
         const auto is_gone = [&] {  // or whoever opens it waits for room
-          return topic.is_open(frame) || topic.tail->word.load_relaxed() >> topic.shift != frame;
+          return topic.tail->word.load_relaxed() >> topic.shift != frame ||
+                 (!feeds_loop(number) && topic.is_open(frame));
         };
         if (!wait_until(number, is_gone)) return kNoFrame;
         continue;

@@ -2,7 +2,6 @@
 #include <esker/runtime/launches.hpp>
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // The host's cores as a Device. A stream's work is done when the call returns.
+#include <esker/device/cpu/cores.hpp>
 #include <esker/device/cpu/thread_team.hpp>
 #include <esker/device/device_backend.hpp>
 #include <esker/device/error.hpp>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>

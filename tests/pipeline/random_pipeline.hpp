@@ -108,7 +108,7 @@ struct Shape {
   std::vector<StageShape> stages;
   std::vector<TopicShape> topics;
   bool is_tight = false;  // a loop may find no room, which ends the run
-  std::uint32_t group_lanes = 64;
+  std::uint32_t group_lanes = 64, host_threads = 0;
 
   std::string name(std::uint32_t stage) const { return stages[stage].kind + std::to_string(stage); }
   std::string describe() const;
@@ -410,6 +410,7 @@ class Draw {
   /// In a loop nobody waits for room, so there has to be enough, unless it is to be seen that there is not.
   bool set_room() {
     shape_.group_lanes = one_of({32u, 32u, 64u, 7u});
+    shape_.host_threads = one_of({0u, 1u, 2u, 100u});
     const Model model = run_serially(shape_, all_items(shape_), limits_.deliveries);
     if (!model.is_whole) return false;
     const bool has_loop = std::any_of(shape_.topics.begin(), shape_.topics.end(),
@@ -433,7 +434,8 @@ class Draw {
 };
 
 inline std::string Shape::describe() const {
-  std::string text = "groups of " + std::to_string(group_lanes) + (is_tight ? ", tight" : "");
+  std::string text = "groups of " + std::to_string(group_lanes) + ", " + std::to_string(host_threads) +
+                     " threads" + (is_tight ? ", tight" : "");
   for (std::uint32_t s = 0; s < stages.size(); ++s) {
     const StageShape& stage = stages[s];
     text += "; " + name(s) + " x" + std::to_string(stage.workers);

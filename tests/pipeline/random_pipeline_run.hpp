@@ -257,6 +257,7 @@ class Built {
   Built(const Device& device, const Shape& shape, pipeline::Options options)
       : device_{device}, shape_{shape}, expected_{run_serially(shape, all_items(shape))} {
     options.group_lanes = shape.group_lanes;
+    options.host_threads = shape.host_threads;
     pipeline_ = std::make_unique<pipeline::Pipeline>(device, options);
     for (const TopicShape& topic : shape_.topics) {
       topics_.push_back(pipeline_->topic<Item>(
