@@ -123,6 +123,8 @@ class GroupServer : StageWork<GroupTeam> {
     // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
     if (stage.maps_to != kNone && !has_room_ && is_first)
       has_room_ = run_.topics[stage.maps_to].finds_room(frame, far_polls_);
+    // Both reads are under way at a time.
+    const bool may_have_ended = is_next && topic.end->word.load_relaxed() <= frame;
     // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
     // trip.
     if ((stage.teams <= kFewTeams || topic.was_published(words, frame)) && topic.sees(words, frame, items)) {
@@ -133,7 +135,7 @@ class GroupServer : StageWork<GroupTeam> {
       }
       return Poll::kFrame;
     }
-    if (!is_next || !topic.has_ended_before(frame)) return Poll::kNothing;
+    if (!may_have_ended || !topic.has_ended_before(frame)) return Poll::kNothing;
     input.seen.end(topic.end->word.load_relaxed());
     return Poll::kEnded;
   }

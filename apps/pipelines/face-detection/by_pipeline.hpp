@@ -73,12 +73,15 @@ class ByPipeline {
   }
 
   double run(std::vector<Detections>& found) {
-    pipeline::Pipeline p(device_, options_.pipeline_options());
+    // Few windows are left for the last stages.
+    pipeline::Options options = options_.pipeline_options();
+    options.balance = true;
+    pipeline::Pipeline p(device_, options);
     const auto topic_of = [&]<class T>(const char* name, std::uint64_t items, std::uint64_t frames, T) {
-      pipeline::TopicOptions options = options_.topic_options(name);
-      options.frame_bytes = items * sizeof(T);
-      options.frames = static_cast<std::uint32_t>(frames);
-      return p.topic<T>(options);
+      pipeline::TopicOptions topic = options_.topic_options(name);
+      topic.frame_bytes = items * sizeof(T);
+      topic.frames = static_cast<std::uint32_t>(frames);
+      return p.topic<T>(topic);
     };
     const std::uint64_t band_pixels = std::uint64_t{pyramid_.band_rows} * pyramid_.levels[0].width;
     // A window for each lane of a team, at most.

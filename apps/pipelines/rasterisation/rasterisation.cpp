@@ -37,6 +37,7 @@ using Frame = esker::pipeline::Frame<T>;
 
 /// State    All pictures, in the host's memory, and how many tiles of each are there.
 /// Contract A stage on the host each: set_up() once a picture, compose() once a tile, on any threads.
+/// Ordering [tiles] pixels of a picture's tiles are written before it is complete.
 class Pictures {
  public:
   Pictures(const raster::Scene& scene, const raster::Tiles& tiles)
@@ -45,7 +46,7 @@ class Pictures {
   }
   void clear() {
     for (auto& picture : pixels_) std::fill(picture.begin(), picture.end(), ~Pixel{0});
-    for (auto& n : n_tiles_) n = 0;
+    for (auto& n : n_tiles_) n.store(0, std::memory_order_relaxed);
     next_ = 0;
   }
   const std::vector<Pixel>& picture(std::uint32_t number) const { return pixels_[number]; }
@@ -64,18 +65,22 @@ class Pictures {
       std::memcpy(&pixels_[number][std::size_t{box.top + y} * scene_.width + box.left],
                   pixels + y * box.width, box.width * sizeof(Pixel));
     }
+    if (n_tiles_[number].fetch_add(1, std::memory_order_acq_rel) + 1 != tiles_.of_picture()) return;  // [tiles]
     const std::scoped_lock lock(mutex_);
-    ++n_tiles_[number];
-    for (; next_ < scene_.pictures && n_tiles_[next_] == tiles_.of_picture(); ++next_) done(next_);
+    for (; next_ < scene_.pictures && is_complete(next_); ++next_) done(next_);
   }
 
  private:
+  bool is_complete(std::uint32_t number) const {
+    return n_tiles_[number].load(std::memory_order_acquire) == tiles_.of_picture();  // [tiles]
+  }
+
   raster::Scene scene_;
   raster::Tiles tiles_;
   std::vector<std::vector<Pixel>> pixels_;
+  std::vector<std::atomic<std::uint32_t>> n_tiles_;  // of each picture, that are there
   std::mutex mutex_;
-  std::vector<std::uint32_t> n_tiles_;  // of each picture, that are there
-  std::uint32_t next_;                  // the first picture that is not complete
+  std::uint32_t next_;  // the first picture that is not complete; guarded by mutex_
 };
 
 class Rasterisation {
