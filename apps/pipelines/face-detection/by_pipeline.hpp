@@ -73,10 +73,7 @@ class ByPipeline {
   }
 
   double run(std::vector<Detections>& found) {
-    // Few windows are left for the last stages.
-    pipeline::Options options = options_.pipeline_options();
-    options.balance = true;
-    pipeline::Pipeline p(device_, options);
+    pipeline::Pipeline p(device_, options_.pipeline_options());
     const auto topic_of = [&]<class T>(const char* name, std::uint64_t items, std::uint64_t frames, T) {
       pipeline::TopicOptions topic = options_.topic_options(name);
       topic.frame_bytes = items * sizeof(T);
