@@ -55,8 +55,8 @@ class GroupTeam {
     }
     return true;
   }
-  /// One lane calls. The more teams poll, the longer their naps: their polls share the bus with frames. Few do
-  /// not nap.
+  /// One lane calls. The more teams poll, the longer their naps: their polls share the bus with frames. Few
+  /// do not nap.
   ESKER_HD void idle(std::uint32_t teams) {
     if (teams < kTeamsANap && !esker::detail::kLanesUseHostCores) return;
     for (std::uint32_t i = 0; i < naps_; ++i) Lane::yield();

@@ -30,7 +30,8 @@ class MemoryPool {
 
  private:
   struct Block {
-    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>> memory;  // by MemoryKind
+    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>>
+        memory;  // by MemoryKind
     bool is_taken;
     std::size_t bytes() const;
     std::byte* data() const;

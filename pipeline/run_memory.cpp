@@ -6,13 +6,12 @@
 #include <cstring>
 
 #include <esker/error.hpp>
+#include <esker/pipeline/crossing.hpp>
 
 namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-// From here on a copy engine moves frames faster than lanes do.
-constexpr std::uint64_t kBatchedBytes = std::uint64_t{2} << 20;
 }  // namespace
 
 void* RunMemory::Arena::take_bytes(std::size_t bytes) {
@@ -121,8 +120,9 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   const bool crosses = ends.crosses();
   Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
   if (crossing == Crossing::kAuto) {
-    crossing = facts.options.frame_bytes >= kBatchedBytes && !ends.is_in_loop ? Crossing::kBatched
-                                                                             : Crossing::kDirect;
+    const bool is_batched =
+        crosses && !ends.is_in_loop && facts.options.frame_bytes >= batched_from(device_handle_);
+    crossing = is_batched ? Crossing::kBatched : Crossing::kDirect;
   }
   if (crossing == Crossing::kBatched && ends.is_in_loop)
     throw Error(Error::Kind::kConfiguration,
@@ -233,8 +233,8 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
       for (std::uint32_t s = 0; s < topology_.stages.size(); ++s)
         rows += topology_.stages[s].side == Side::kDevice ? teams_[s] : 0;
     }
-    view.staging = take_frames(MemoryKind::kDevice, view.staging_stride * rows,
-                               "staged frames of '" + facts.name + "'");
+    view.staging =
+        take_frames(MemoryKind::kDevice, view.staging_stride * rows, "staged frames of '" + facts.name + "'");
   }
   StageState* const state = own.take<StageState>();
   own.set(&state->active, teams);

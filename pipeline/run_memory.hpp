@@ -64,8 +64,8 @@ class RunMemory {
   std::uint64_t frame_memory_bytes() const { return frame_bytes_; }
 
  private:
-  /// Memory of many small things, all 0 at first. The device's is laid out on the host, and copied when all of
-  /// it is there.
+  /// Memory of many small things, all 0 at first. The device's is laid out on the host, and copied when all
+  /// of it is there.
   class Arena {
    public:
     struct Block {

@@ -128,9 +128,9 @@ class Stage {
   ESKER_HD bool feeds_loop(std::uint32_t topic) const {
     return run_.topics[topic].is_in_loop != 0 && (run_.stages[number_].inside >> topic & 1u) == 0;
   }
-  /// Of a stage that feeds a loop, one lane: up to `most` positions from `first` on, of a frame that has room.
-  /// What a stage inside has opened takes no more from outside than there is room for: with each of its items it
-  /// may open another. 0: the run is over.
+  /// Of a stage that feeds a loop, one lane: up to `most` positions from `first` on, of a frame that has
+  /// room. What a stage inside has opened takes no more from outside than there is room for: with each of its
+  /// items it may open another. 0: the run is over.
   ESKER_HD std::uint32_t reserve_outside(std::uint32_t number, std::uint32_t most,
                                          std::uint64_t& first) const {
     const detail::TopicView& topic = run_.topics[number];

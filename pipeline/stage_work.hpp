@@ -86,8 +86,8 @@ class StageWork {
     });
   }
 
-  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of its
-  /// items might take a frame.
+  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
+  /// its items might take a frame.
   ESKER_HD void flush_outputs() const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
       if ((view().outputs >> t & 1u) == 0) continue;

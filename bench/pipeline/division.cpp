@@ -22,8 +22,7 @@ constexpr std::uint32_t kWords = kFrameBytes / sizeof(float);
 struct MultiplyAdd {
   std::uint32_t times;
   ESKER_HD void operator()(auto& stage, const Frame<const float>& in, Frame<float>& out) const {
-    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes())
-      out[i] = of(in[i]);
+    for (std::uint32_t i = stage.lane(); i < in.count; i += stage.lanes()) out[i] = of(in[i]);
   }
   ESKER_HD float of(float value) const {
     for (std::uint32_t k = 0; k < times; ++k) value = value * (k % 2 == 0 ? -1.0f : 1.0f) + 1.0f;
