@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -321,6 +322,7 @@ TEST(KilledPipelines, LeaveNothing) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       setpgid(0, 0);
+      (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // it runs for ever
       setenv(kKilled, "1", 1);
       setenv("ESKER_TEST_SEED", seed.c_str(), 1);
       dup2(pipe[1], STDOUT_FILENO);
