@@ -42,7 +42,7 @@ std::string machine_file() {
 }
 
 std::uint64_t batched_from(const Device& device) {
-  constexpr std::uint64_t kOtherwise = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kOtherwise = std::uint64_t{1} << 20;
   const std::string path = machine_file();
   if (path.empty()) return kOtherwise;
   const nlohmann::json all = read(path);
