@@ -13,10 +13,11 @@ namespace esker::pipeline {
 ESKER_API std::string machine_file();
 
 /// Frames of so many bytes and more cross faster by a copy engine than by lanes, on devices of this kind:
-/// what keep_batched_from() has kept, or 1 MiB, as on an H200 (docs/results/pipelines.md). Errors
-/// Error{kConfiguration}: the file is there, and says something else; it is named.
+/// what keep_batched_from() has kept, or 1 MiB, as on an H200 (docs/results/pipelines.md).
+///
+/// Errors. Error{kConfiguration}: the file is there, and says something else; it is named.
 ESKER_API std::uint64_t batched_from(const Device& device);
-/// Errors Error{kConfiguration}: the file cannot be written.
+/// Errors. Error{kConfiguration}: the file cannot be written.
 ESKER_API void keep_batched_from(const Device& device, std::uint64_t bytes);
 
 }  // namespace esker::pipeline
