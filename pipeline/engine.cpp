@@ -119,9 +119,10 @@ class Engine::Run {
     }
     monitor_.start();
   }
-  bool has_ended() const { 
+  bool has_ended() const {
     return left_.load(std::memory_order_acquire) == 0 &&
-           std::all_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return stream.is_idle(); });
+           std::all_of(streams_.begin(), streams_.end(),
+                       [](const Stream& stream) { return stream.is_idle(); });
   }
   void join() {
     workers_.join();

@@ -13,12 +13,12 @@ std::byte* MemoryPool::Block::data() const {
   return std::visit([](const auto& array) { return array.data(); }, memory);
 }
 
-std::byte* MemoryPool::take(std::uint32_t side, MemoryKind kind, std::size_t bytes,
-                            const std::string& what) {
+std::byte* MemoryPool::take(std::uint32_t side, MemoryKind kind, std::size_t bytes, const std::string& what) {
   if (kind != MemoryKind::kDevice) side = 0;
   Block* best = nullptr;
   for (Block& block : blocks_) {
-    if (block.is_taken || block.side != side || block.memory.index() != static_cast<std::size_t>(kind)) continue;
+    if (block.is_taken || block.side != side || block.memory.index() != static_cast<std::size_t>(kind))
+      continue;
     if (block.bytes() < bytes || block.bytes() / 2 > bytes) continue;
     if (best == nullptr || block.bytes() < best->bytes()) best = &block;
   }

@@ -32,7 +32,8 @@ class MemoryPool {
 
  private:
   struct Block {
-    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>> memory;  // by MemoryKind
+    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>>
+        memory;          // by MemoryKind
     std::uint32_t side;  // kDevice
     bool is_taken;
     std::size_t bytes() const;

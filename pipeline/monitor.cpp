@@ -133,7 +133,8 @@ void Monitor::end_loops() {
         if (!then.has_value()) then = memory_.snapshot();
         return then->word(at);
       };
-      if (!loop.has_ended([&](const PolledWord* at) { return first->word(at); }, read_then, finished)) continue;
+      if (!loop.has_ended([&](const PolledWord* at) { return first->word(at); }, read_then, finished))
+        continue;
       loops_ended_[l] = true;
       for (std::uint32_t i = 0; i < loop.n_inside; ++i) memory_.write(loop.inside[i].end, finished[i]);
       bell_.ring();

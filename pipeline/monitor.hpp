@@ -1,6 +1,6 @@
-// Looks after a run: passes on its end from one side to the others, ends loops over several devices, flushes what
-// is old, gives failed frames
-// to the user, samples what it does, and says what waits for what when nothing moves.
+// Looks after a run: passes on its end from one side to the others, ends loops over several devices, flushes
+// what is old, gives failed frames to the user, samples what it does, and says what waits for what when
+// nothing moves.
 #pragma once
 
 #include <chrono>
@@ -72,7 +72,7 @@ class Monitor {
     std::uint64_t position = 0;
     std::chrono::steady_clock::time_point since;
   };
-  std::vector<Partial> partials_;  // of topics
+  std::vector<Partial> partials_;        // of topics
   std::vector<std::uint64_t> failures_;  // of sides
   Sampler sampler_;
   bool samples_ = true;

@@ -53,8 +53,8 @@ std::string Monitor::who_waits(const RunMemory::Snapshot& now) const {
     } else if (facts.kind == StageKind::kSource) {
       why += " its function has not ended";
     }
-    text += fmt::format("stage '{}' ({}, {} teams):{}\n", facts.name,
-                        topology_.name_of(facts.side), active, why);
+    text +=
+        fmt::format("stage '{}' ({}, {} teams):{}\n", facts.name, topology_.name_of(facts.side), active, why);
   }
   return text;
 }
@@ -139,9 +139,8 @@ void Monitor::throw_outcome(const Report& report) const {
     const Outcome how = side.how();
     if (how == Outcome::kRunning || how == Outcome::kDone) continue;
     const auto raise = [&](PipelineError::Reason reason, const std::string& message) {
-      throw PipelineError(
-          fmt::format("pipeline on {}: {}; {} frames were not done", devices_, message, lost), reason,
-          side.code, {side.values[0], side.values[1]});
+      throw PipelineError(fmt::format("pipeline on {}: {}; {} frames were not done", devices_, message, lost),
+                          reason, side.code, {side.values[0], side.values[1]});
     };
     const auto stage = [&] { return topology_.stages.at(side.stage).name; };
     const auto topic = [&] { return topology_.topics.at(side.values[0]).options.name; };

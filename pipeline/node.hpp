@@ -165,9 +165,9 @@ auto items(const std::string& name, const Function& function) {
 
 }  // namespace on_host
 
-/// Stages on a device of the pipeline's, each device's in one kernel. The functions are ESKER_HD, and copied into
-/// the kernel. A team works on a frame: a group of the GPU, whose lanes all call the function; on the CPU a host
-/// thread.
+/// Stages on a device of the pipeline's, each device's in one kernel. The functions are ESKER_HD, and copied
+/// into the kernel. A team works on a frame: a group of the GPU, whose lanes all call the function; on the
+/// CPU a host thread.
 namespace on_device {
 
 template <class In, class Out, class Function>

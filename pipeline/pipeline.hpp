@@ -31,7 +31,8 @@ ESKER_PASS_BEGIN
 ///           pipeline::on_host::frames("write", write).from(out));
 ///
 /// State    Topics are made -> runs, one at a time, any number, with the same stages or others.
-/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on the host or
+/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on the host
+/// or
 ///          on one device; each of its subscribers gets every frame. While a run goes on nothing is allocated
 ///          and nothing is launched; on the GPU nothing is left after it.
 /// Progress Each stage has a team of its own at least, so a producer that waits for room waits for a

@@ -114,9 +114,9 @@ std::string Report::json() const {
     text += fmt::format(
         R"({}{{"name":{},"kind":"{}","side":"{}","on":"{}","teams":{},"teams_at_end":{},"inputs":{},"outputs":{},"frames":{},"items":{},"skipped":{},)"
         R"("busy_ns":{},"blocked_ns":{},"blocked_ns_by_output":{},"starved_ns":{},"starved_ns_by_input":{},"latency":{}}})",
-        i == 0 ? "" : ",", json_text(s.name), to_string(s.kind), to_string(s.side), s.on, s.teams, s.teams_at_end,
-        list(s.inputs), list(s.outputs), s.frames, s.items, s.skipped, s.busy.count(), s.blocked.count(),
-        list(s.blocked_by), s.starved.count(), list(s.starved_of), json_of(s.latency));
+        i == 0 ? "" : ",", json_text(s.name), to_string(s.kind), to_string(s.side), s.on, s.teams,
+        s.teams_at_end, list(s.inputs), list(s.outputs), s.frames, s.items, s.skipped, s.busy.count(),
+        s.blocked.count(), list(s.blocked_by), s.starved.count(), list(s.starved_of), json_of(s.latency));
   }
   text += R"(],"topics":[)";
   for (std::size_t i = 0; i < topics.size(); ++i) {

@@ -123,7 +123,7 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
   if (crossing == Crossing::kAuto) {
     crossing = facts.options.frame_bytes >= kBatchedBytes && !ends.is_in_loop ? Crossing::kBatched
-                                                                             : Crossing::kDirect;
+                                                                              : Crossing::kDirect;
   }
   if (crossing == Crossing::kBatched && ends.is_in_loop)
     throw Error(Error::Kind::kConfiguration,
@@ -138,13 +138,13 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
     lay_out_rings(number, bytes);
   } else {
     const bool is_on_device = !crosses && ends.from != kHostSide;
-    const MemoryKind kind = is_on_device                      ? MemoryKind::kDevice
+    const MemoryKind kind = is_on_device                     ? MemoryKind::kDevice
                             : crossing == Crossing::kManaged ? MemoryKind::kManaged
                                                              : MemoryKind::kPinned;
     std::byte* const frames = take_frames(ends.from, kind, bytes, "frames of '" + facts.options.name + "'");
     Arena& polled = is_on_device ? producers : arena(kHostSide);
-    const TopicView view = ring(number, producers, polled, polled, frames,
-                                static_cast<std::uint32_t>(ends.subscribers.size()));
+    const TopicView view =
+        ring(number, producers, polled, polled, frames, static_cast<std::uint32_t>(ends.subscribers.size()));
     for (std::uint32_t side = 0; side < sides(); ++side) topic(side, number) = view;
   }
   std::uint64_t open = 0, outside = 0;
@@ -312,7 +312,8 @@ void RunMemory::write(PolledWord* word, std::uint64_t value) const {
   for (std::uint32_t side = 1; side < sides(); ++side) {
     const auto& blocks = sides_[side].arena.blocks();
     if (!sides_[side].arena.is_device() ||
-        std::none_of(blocks.begin(), blocks.end(), [&](const Arena::Block& block) { return block.has(word); }))
+        std::none_of(blocks.begin(), blocks.end(),
+                     [&](const Arena::Block& block) { return block.has(word); }))
       continue;
     written_->word.store_relaxed(value);
     devices_[side - 1].copy_async(word, written_, sizeof value, streams_[side - 1]);

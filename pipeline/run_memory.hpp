@@ -15,7 +15,7 @@ namespace esker::pipeline::detail {
 
 /// A topic whose frames a copy engine moves between the host's ring and that of a device.
 struct Crossed {
-  std::uint32_t topic, side;   // the device's
+  std::uint32_t topic, side;  // the device's
   bool to_device;
   std::uint32_t subscription;  // the mover's, of the ring that it takes from
 };
@@ -42,8 +42,8 @@ class RunMemory {
   const SideState& state(std::uint32_t side) const { return *view(side).side; }
   /// Of several devices: nobody among their teams reads all of its words.
   const std::vector<LoopView>& loops_of_several() const { return loops_of_several_; }
-  /// What the words of all sides say, at some time between the call and its end. The devices' are copied, all of
-  /// them at once; the host's are read when they are asked for.
+  /// What the words of all sides say, at some time between the call and its end. The devices' are copied, all
+  /// of them at once; the host's are read when they are asked for.
   class Snapshot {
    public:
     std::uint64_t word(const PolledWord* at) const {

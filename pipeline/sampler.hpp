@@ -44,8 +44,8 @@ class Sampler {
  private:
   /// How far those have come who read a ring: subscribers, and the movers of a topic that they copy.
   struct Reader {
-    const Word* freed;  // one a slot; null: in the GPU's memory
-    std::uint64_t at;   // frames
+    const Word* freed;     // one a slot; null: in the GPU's memory
+    std::uint64_t at;      // frames
     std::uint32_t behind;  // the mover that it reads what it has moved; kNone: it reads what is published
   };
   struct TopicState {

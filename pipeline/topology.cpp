@@ -144,9 +144,10 @@ void check_topic(const Topology& t, std::uint32_t number) {
         options.name));
   for (const std::uint32_t s : ends.producers) {
     if (t.stages[s].side != ends.from)
-      refuse(fmt::format("stages of the {} and of the {} publish into '{}': make a topic for each, and take from both",
-                         t.name_of(std::min(t.stages[s].side, ends.from)),
-                         t.name_of(std::max(t.stages[s].side, ends.from)), options.name));
+      refuse(fmt::format(
+          "stages of the {} and of the {} publish into '{}': make a topic for each, and take from both",
+          t.name_of(std::min(t.stages[s].side, ends.from)), t.name_of(std::max(t.stages[s].side, ends.from)),
+          options.name));
   }
   if (has_map) {
     const StageFacts& stage = t.stages[ends.producers[0]];

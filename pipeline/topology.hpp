@@ -20,8 +20,8 @@ struct TopicFacts {
 struct Topology {
   struct TopicEnds {
     std::vector<std::uint32_t> producers, subscribers;  // stages
-    std::uint32_t from = kHostSide;  // its producers' side
-    std::set<std::uint32_t> to;      // its subscribers' sides
+    std::uint32_t from = kHostSide;                     // its producers' side
+    std::set<std::uint32_t> to;                         // its subscribers' sides
     bool is_in_loop = false;
     bool crosses() const { return to.size() > 1 || (to.size() == 1 && !to.contains(from)); }
   };

@@ -86,11 +86,11 @@ struct There {
   std::vector<Topic<std::uint32_t>> t;
   std::uint32_t next = 0;
 };
-void go_there_and_back(Crossing crossing, std::uint32_t slots, std::uint32_t n, std::uint32_t parts,
-                       bool balance) {
+void go_there_and_back(const std::vector<Device>& devices, Crossing crossing, std::uint32_t slots,
+                       std::uint32_t n, std::uint32_t parts, bool balance) {
   Options options = small_groups();
   options.balance = balance;
-  There there(two_devices(), options, crossing, slots, n);
+  There there(devices, options, crossing, slots, n);
   std::uint32_t seen = 0;
   bool is_right = true;
   there.start(kFrames, n, parts, ~0u, [&](const auto& frame) {
@@ -108,11 +108,23 @@ void go_there_and_back(Crossing crossing, std::uint32_t slots, std::uint32_t n, 
 }
 TEST(PipelineDevices, MapEachFrameInOrder) {
   for (const Crossing crossing : {Crossing::kDirect, Crossing::kBatched, Crossing::kManaged}) {
-    for (const std::uint32_t slots : {1u, 2u, 64u}) go_there_and_back(crossing, slots, 50, 1, false);
+    for (const std::uint32_t slots : {1u, 2u, 64u})
+      go_there_and_back(two_devices(), crossing, slots, 50, 1, false);
   }
 }
-TEST(PipelineDevices, MapPartsOfFrames) { go_there_and_back(Crossing::kDirect, 8, 300, 3, false); }
-TEST(PipelineDevices, KeepTheirTeams) { go_there_and_back(Crossing::kDirect, 64, 50, 1, true); }
+TEST(PipelineDevices, MapPartsOfFrames) {
+  go_there_and_back(two_devices(), Crossing::kDirect, 8, 300, 3, false);
+}
+TEST(PipelineDevices, KeepTheirTeams) {
+  go_there_and_back(two_devices(), Crossing::kDirect, 64, 50, 1, true);
+}
+TEST(PipelineDevices, MayBeTheHostsCores) {
+  const Device device = Device::open(), cores = Device::open("cpu");
+  for (const Crossing crossing : {Crossing::kDirect, Crossing::kBatched}) {
+    go_there_and_back({device, cores}, crossing, 4, 50, 1, false);
+    go_there_and_back({cores, device}, crossing, 4, 50, 2, false);
+  }
+}
 
 /// Even numbers one way, odd ones another, and each third twice.
 struct Branch {
@@ -127,12 +139,14 @@ struct Pass {
   ESKER_HD void operator()(auto& stage, const std::uint32_t& n) const { stage.emit(to, n); }
 };
 auto numbers(const Topic<std::uint32_t>& to, std::uint32_t n, std::atomic<std::uint32_t>& next) {
-  return on_host::source("numbers", [to, n, &next](auto& stage) {
-           const std::uint32_t i = next++;
-           if (i >= n) return false;
-           stage.emit(to, i);
-           return true;
-         }).into(to);
+  return on_host::source("numbers",
+                         [to, n, &next](auto& stage) {
+                           const std::uint32_t i = next++;
+                           if (i >= n) return false;
+                           stage.emit(to, i);
+                           return true;
+                         })
+      .into(to);
 }
 /// One topic goes to both devices and to the host; another one from the second device to both.
 TEST(PipelineDevices, GiveEachSubscriberEachItem) {
@@ -154,7 +168,8 @@ TEST(PipelineDevices, GiveEachSubscriberEachItem) {
             on_device::items("left", Pass{left}).from(odd).into(left),
             on_device::items("right", Pass{right}).on(1).from(odd).into(right),
             on_host::items("evens", sum(evens)).from(even), on_host::items("lefts", sum(lefts)).from(left),
-            on_host::items("rights", sum(rights)).from(right), on_host::items("others", sum(others)).from(other));
+            on_host::items("rights", sum(rights)).from(right),
+            on_host::items("others", sum(others)).from(other));
       std::uint64_t sums[2] = {0, 0};
       for (std::uint64_t n = 0; n < kItems; ++n) sums[n % 2] += n % 3 == 0 ? 2 * n : n;
       const std::uint64_t whole = std::uint64_t{kItems} * (kItems - 1) / 2;
@@ -236,8 +251,7 @@ TEST(PipelineDevices, EndALoopAfterTheHostsStages) {
   const auto there = p.topic<std::uint32_t>({.name = "there", .frame_bytes = 16, .frames = 4096});
   const auto back = p.topic<std::uint32_t>({.name = "back", .frame_bytes = 16, .frames = 4096});
   std::atomic<std::uint32_t> next{0};
-  p.run(numbers(start, 30, next),
-        on_device::items("first", CountDown{there}).from(start, back).into(there),
+  p.run(numbers(start, 30, next), on_device::items("first", CountDown{there}).from(start, back).into(there),
         on_device::items("second", Pass{back}).on(1).from(there).into(back));
   EXPECT_EQ(p.report().stages[2].items, 30u * 29 / 2);
 }

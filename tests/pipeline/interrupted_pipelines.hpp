@@ -269,8 +269,7 @@ TEST(InterruptedPipelines, EndSayHowAndLeaveNothing) {
     options.on_hang = [&](const std::string& report) {
       std::fprintf(stderr, "%s\n%s\n", what.c_str(), report.c_str());
     };
-    if (Interruption(kinds, shape, hit, random, options).run())
-      ++hits[static_cast<std::uint32_t>(hit)];
+    if (Interruption(kinds, shape, hit, random, options).run()) ++hits[static_cast<std::uint32_t>(hit)];
     if (before == nullptr) {
       before = std::make_unique<Held>();  // with what a device keeps for the next ones
     } else {

@@ -298,8 +298,7 @@ class Draw {
   bool may_join(std::uint32_t stage, std::uint32_t topic) const {
     const TopicShape& t = shape_.topics[topic];
     return !shape_.stages[stage].is_map() && !is_a_maps(topic) && !has(t.producers, stage) &&
-           has_output_left(stage) &&
-           shape_.stages[stage].side() == shape_.stages[t.producers[0]].side();
+           has_output_left(stage) && shape_.stages[stage].side() == shape_.stages[t.producers[0]].side();
   }
   void join_producers() {
     for (std::uint32_t t = 0; t < shape_.topics.size(); ++t) {

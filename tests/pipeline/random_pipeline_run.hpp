@@ -38,7 +38,8 @@ inline std::string replay(std::uint32_t number) {
          " ESKER_TEST_RUNS=1";
 }
 
-/// What random pipelines run on: three of the GPUs, if there are so many; on the CPU its cores under two names.
+/// What random pipelines run on: three of the GPUs, if there are so many; on the CPU its cores under two
+/// names.
 inline const std::vector<Device>& test_devices() {
   static const std::vector<Device> all = [] {
     std::vector<Device> devices{Device::open()};
@@ -416,10 +417,12 @@ class Built {
       return connected(pipeline::on_host::frames(name, Throwing<EachFrame>{{plan}}).at_end(Reduce{plan}),
                        shape);
     } else if constexpr (kKind == 'I') {
-      return connected(pipeline::on_device::items(name, EachItem{plan}).on(shape.device).at_end(Reduce{plan}), shape);
+      return connected(pipeline::on_device::items(name, EachItem{plan}).on(shape.device).at_end(Reduce{plan}),
+                       shape);
     } else {
       static_assert(kKind == 'F');
-      return connected(pipeline::on_device::frames(name, EachFrame{plan}).on(shape.device).at_end(Reduce{plan}), shape);
+      return connected(
+          pipeline::on_device::frames(name, EachFrame{plan}).on(shape.device).at_end(Reduce{plan}), shape);
     }
   }
 

@@ -23,7 +23,7 @@ TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
   const auto first = static_cast<std::uint32_t>(from_environment("ESKER_TEST_FIRST", 0));
   const auto runs = static_cast<std::uint32_t>(from_environment("ESKER_TEST_RUNS", kRuns));
   Watchdog watchdog;
-  std::uint64_t items = 0, full = 0, dropped = 0, loops = 0, elsewhere = 0;
+  std::uint64_t items = 0, full = 0, dropped = 0, loops = 0, elsewhere = 0, wide = 0;
   for (std::uint32_t number = first; number < first + runs; ++number) {
     const auto [kinds, shape] = draw(mix(program_seed() + number), {});
     const std::string what = replay(number) + ": " + shape.describe();
@@ -51,13 +51,15 @@ TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
     for (const StageShape& stage : shape.stages) {
       loops += stage.loop != ~0u ? 1 : 0;
       elsewhere += stage.side() > 1 ? 1 : 0;
+      const StageShape& of_loop = shape.stages[stage.loop != ~0u ? stage.loop : 0];
+      wide += stage.loop != ~0u && stage.side() != of_loop.side() ? 1 : 0;
     }
   }
   std::printf(
-      "%u pipelines, %llu items, %llu stages in loops, %llu on another device than the first, %llu loops "
-      "without room, %llu frames dropped\n",
+      "%u pipelines, %llu items, %llu stages in loops, %llu of them on another side than the first one, %llu "
+      "stages on other devices than the first, %llu loops without room, %llu frames dropped\n",
       runs, static_cast<unsigned long long>(items), static_cast<unsigned long long>(loops),
-      static_cast<unsigned long long>(elsewhere),
+      static_cast<unsigned long long>(wide), static_cast<unsigned long long>(elsewhere),
       static_cast<unsigned long long>(full), static_cast<unsigned long long>(dropped));
   if (runs < 100) return;
   EXPECT_GT(items, runs);
