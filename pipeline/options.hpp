@@ -12,11 +12,11 @@ namespace esker::pipeline {
 
 using tasks::StopToken;
 
-/// How the frames of a topic cross between host and GPU.
+/// How the frames of a topic cross between host and GPUs.
 enum class Crossing : std::uint32_t {
   kAuto,  // kBatched from batched_from() on and outside of loops, else kDirect (esker/pipeline/crossing.hpp)
   kDirect,   // frames are in pinned host memory, and lanes read and write them there
-  kBatched,  // a copy engine moves frames between two rings, several at a time (HiWayLib, section 3.1)
+  kBatched,  // copy engines move frames between rings, several at a time (HiWayLib, section 3.1)
   kManaged,  // frames are in managed memory, whose pages move to the side that touches them (XeFlow): to
              // compare
 };
