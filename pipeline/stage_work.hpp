@@ -50,7 +50,7 @@ class StageWork {
       if (!map(node, input, topic, ticket, frame, from, has_failed)) return;
     } else {
       if (!has_failed) {
-        Stage<Team> self(team_, run_, number_, from);
+        Stage<Team, typename ElectionOf<decltype(node.function)>::Type> self(team_, run_, number_, from);
         if constexpr (Node::kKind == StageKind::kFrames) {
           node.function(self, frame);
         } else {
@@ -86,8 +86,8 @@ class StageWork {
     });
   }
 
-  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of its
-  /// items might take a frame.
+  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
+  /// its items might take a frame.
   ESKER_HD void flush_outputs() const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
       if ((view().outputs >> t & 1u) == 0) continue;
@@ -160,7 +160,7 @@ class StageWork {
     using Out = typename Node::OutItem;
     const StageView& stage = view();
     const TopicView& to = run_.topics[stage.maps_to];
-    Stage<Team> self(team_, run_, number_, from);
+    Stage<Team, typename ElectionOf<decltype(node.function)>::Type> self(team_, run_, number_, from);
     // Of the parts of a frame the first one waits for room, and opens the frame for the others.
     const bool is_first = Team::kIsThread || ticket % stage.parts == 0;
     const auto await_room = [&] {

@@ -44,6 +44,7 @@ nlohmann::json take_latency(const PipelineBench& bench);
 nlohmann::json take_chains(const PipelineBench& bench);
 nlohmann::json take_end(const PipelineBench& bench);
 nlohmann::json take_division(const PipelineBench& bench);
+nlohmann::json take_contention(const PipelineBench& bench);
 nlohmann::json take_tbb(const PipelineBench& bench);
 
 }  // namespace esker::bench

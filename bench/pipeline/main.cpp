@@ -59,6 +59,8 @@ std::span<const PipelineFigure> pipeline_figures() {
         {"division",
          "two stages of unlike work: teams by regression, one by one, and moved (XeFlow, Figure 13)",
          take_division},
+        {"contention", "lanes that emit: each alone, an election, a status array (HiWayLib, section 3.4)",
+         take_contention},
 #endif
         {"end", "from the last item to the end of the run", take_end},
 #if defined(ESKER_BENCH_TBB)
