@@ -45,6 +45,8 @@ nlohmann::json take_chains(const PipelineBench& bench);
 nlohmann::json take_end(const PipelineBench& bench);
 nlohmann::json take_division(const PipelineBench& bench);
 nlohmann::json take_contention(const PipelineBench& bench);
+nlohmann::json take_breakdown(const PipelineBench& bench);
+nlohmann::json take_programs(const PipelineBench& bench);
 nlohmann::json take_tbb(const PipelineBench& bench);
 
 }  // namespace esker::bench

@@ -61,7 +61,10 @@ std::span<const PipelineFigure> pipeline_figures() {
          take_division},
         {"contention", "lanes that emit: each alone, an election, a status array (HiWayLib, section 3.4)",
          take_contention},
+        {"breakdown", "HiWayLib's techniques one by one: a recursion and a stencil (HiWayLib, Figure 11)",
+         take_breakdown},
 #endif
+        {"programs", "the programs of HiWayLib beside its baseline (HiWayLib, Figure 10)", take_programs},
         {"end", "from the last item to the end of the run", take_end},
 #if defined(ESKER_BENCH_TBB)
         {"tbb", "items of 8 bytes, and frames of 64 KiB, beside oneTBB's parallel_pipeline and flow graph",
