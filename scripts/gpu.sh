@@ -297,7 +297,8 @@ run_tasks() {
 run_pipelines() {
   if ((gpus == 0)); then note skipped 0 pipelines "there is no GPU"; return; fi
   local figure program scheme
-  for figure in ping-pong latency chains division contention breakdown programs end; do
+  for figure in ping-pong latency chains workloads invocations rounds division tuning contention breakdown \
+    programs end; do
     measure "pipelines-figure-$figure" "$(limit 60)" "$bin/esker-bench-pipeline" --device cuda --figure "$figure" \
       --repeats 3 --bytes 500000000 || true
   done

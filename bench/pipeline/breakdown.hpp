@@ -7,7 +7,8 @@
 
 namespace esker::bench {
 
-/// Tasks that split until they are small, on the GPU: what contends for queues, and has an end to be detected.
+/// Tasks that split until they are small, on the GPU: what contends for queues, and has an end to be
+/// detected.
 nlohmann::json take_recursion(const PipelineBench& bench);
 /// Five points of a grid that the host makes: what has data to share between tasks.
 nlohmann::json take_stencil(const PipelineBench& bench);

@@ -56,9 +56,13 @@ std::span<const PipelineFigure> pipeline_figures() {
         {"latency", "a frame of 64 bytes there and back, one at a time", take_latency},
         {"chains", "C(G)nC and C(GC)n for n = 1 to 4 (XeFlow, Figure 12)", take_chains},
 #if !defined(ESKER_BENCH_TBB)
+        {"workloads", "work of six kinds by frame size (XeFlow, Figure 9)", take_workloads},
+        {"invocations", "invocations and page faults a GB (XeFlow, Figure 10)", take_invocations},
+        {"rounds", "where a team's time goes, by frame size (XeFlow, Figure 11)", take_rounds},
         {"division",
          "two stages of unlike work: teams by regression, one by one, and moved (XeFlow, Figure 13)",
          take_division},
+        {"tuning", "how long samples and their regression take (XeFlow, Table 2)", take_tuning},
         {"contention", "lanes that emit: each alone, an election, a status array (HiWayLib, section 3.4)",
          take_contention},
         {"breakdown", "HiWayLib's techniques one by one: a recursion and a stencil (HiWayLib, Figure 11)",
