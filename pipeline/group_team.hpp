@@ -5,6 +5,7 @@
 
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/pipeline/election.hpp>
 
 #if !defined(ESKER_ON_CPU)
 
@@ -39,6 +40,13 @@ class GroupTeam {
   /// Any lane of the team has raised its flag. A sync().
   ESKER_HD bool any(bool flag) const { return lane_.group().position_among(flag).total != 0; }
   ESKER_ALWAYS_INLINE ESKER_HD static auto converged() { return GroupLane::coalesced(); }
+  ESKER_HD auto lockstep() const { return lane_.lockstep(); }
+  /// Of a wave's lanes that are converged one: with other waves of the group. The kernel has made the words.
+  template <class Add>
+  ESKER_HD std::uint64_t reserve_by_status(std::uint32_t counter, std::uint32_t n, const Add& add) const {
+    return GroupLane::scratch_of<GroupStatusWords>().reserve(GroupLane::wave_of(lane()), counter, n, add,
+                                                             [] { Lane::yield(); });
+  }
 
   /// In scratchpad.
   template <class T>

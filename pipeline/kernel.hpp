@@ -7,6 +7,7 @@
 
 #include <esker/device/group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/pipeline/election.hpp>
 #include <esker/pipeline/group_server.hpp>
 #include <esker/pipeline/group_team.hpp>
 #include <esker/pipeline/run_view.hpp>
@@ -21,6 +22,13 @@ ESKER_PASS_BEGIN
 struct RunViewCopy {
   std::uint32_t words[sizeof(RunView) / 4];
 };
+
+/// One of the nodes elects by a status array.
+template <class Nodes>
+inline constexpr bool kHasStatusArray = false;
+template <class... Nodes>
+inline constexpr bool kHasStatusArray<tasks::detail::NodeList<Nodes...>> =
+    (... || std::is_same_v<typename ElectionOf<decltype(Nodes::function)>::Type, StatusArray>);
 
 /// Groups [0, ends[0]) serve the first stage of the list, the next ones the second, and so on.
 template <class Nodes>
@@ -37,6 +45,7 @@ struct StageKernel {
     const auto* const from = reinterpret_cast<const std::uint32_t*>(run);
     for (std::uint32_t w = lane.lane(); w < sizeof(RunView) / 4; w += lane.group_lanes())
       copy.words[w] = from[w];
+    if constexpr (kHasStatusArray<Nodes>) (void)lane.scratch<GroupStatusWords>();
     lane.group().sync();
     const RunView& view = reinterpret_cast<const RunView&>(copy);
     GroupTeam team(lane);

@@ -6,6 +6,7 @@
 
 #include <esker/device/lane_group.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/pipeline/election.hpp>
 #include <esker/pipeline/frame.hpp>
 #include <esker/pipeline/run_view.hpp>
 
@@ -31,7 +32,8 @@ ESKER_PASS_BEGIN
 /// Progress emit() and open() wait until the topic has room, which its subscribers make: they do not
 ///          depend on this team, unless both are in one loop, where a frame that finds no room ends the
 ///          run. When the run is over, they return at once, and what was emitted is dropped.
-template <class Team>
+/// `Election`: how lanes that emit at a time share a topic's counter (pipeline/election.hpp).
+template <class Team, class Election = PerConvergedWave>
 class Stage {
  public:
   ESKER_HD Stage(Team& team, const detail::RunView& run, std::uint32_t number, const detail::Input& input)
@@ -68,11 +70,15 @@ class Stage {
   /// when flush_after has passed.
   template <class T>
   ESKER_ALWAYS_INLINE ESKER_HD void emit(const Topic<T>& to, const std::type_identity_t<T>& item) {
-    auto together = Team::converged();
+    auto together = lanes_together();
     bool is_left = true;
     while (together.any(is_left)) {
       const std::uint32_t topic = together.of_first(is_left, to.number);
-      const bool active = is_left && to.number == topic;
+      bool active = is_left && to.number == topic;
+      if constexpr (std::is_same_v<Election, PerLane>) {  // one after the other, where they run in lock step
+        const Position among = together.position_among(active);
+        active = active && among.index == 0;
+      }
       const bool is_done = emit_into(together, topic, item, active);
       is_left = is_left && !is_done;
     }
@@ -109,6 +115,22 @@ class Stage {
   friend class detail::StageWork;
   static constexpr std::uint64_t kNoFrame = ~std::uint64_t{0};
 
+  ESKER_ALWAYS_INLINE ESKER_HD auto lanes_together() const {
+    if constexpr (std::is_same_v<Election, PerLane>) {
+      return team_.lockstep();
+    } else {
+      return Team::converged();
+    }
+  }
+  /// Of some lanes one: as many positions of the topic, whichever frames they are in.
+  ESKER_HD std::uint64_t reserve(std::uint32_t number, std::uint32_t positions) const {
+    const auto add = [&](std::uint32_t n) { return run_.topics[number].tail->word.fetch_add_relaxed(n); };
+    if constexpr (std::is_same_v<Election, StatusArray>) {
+      return team_.reserve_by_status(number, positions, add);
+    } else {
+      return add(positions);
+    }
+  }
   ESKER_HD bool may_publish_into(std::uint32_t topic) const {
     if ((run_.stages[number_].outputs >> topic & 1u) == 0) {
       run_.end(detail::Outcome::kMisuse, number_, detail::kNotNamed, topic, 0);
@@ -216,7 +238,7 @@ class Stage {
       if (n == 0) return active;
       active = active && mine.index < n;
     } else if (active && mine.index == 0) {
-      first = topic.tail->word.fetch_add_relaxed(mine.total);
+      first = reserve(number, mine.total);
     }
     const std::uint64_t position = together.of_first(active, first) + mine.index;
     const std::uint64_t frame = position >> topic.shift, place = position & (topic.positions() - 1);

@@ -50,7 +50,7 @@ class StageWork {
       if (!map(node, input, topic, ticket, frame, from, has_failed)) return;
     } else {
       if (!has_failed) {
-        Stage<Team> self(team_, run_, number_, from);
+        Stage<Team, typename ElectionOf<decltype(node.function)>::Type> self(team_, run_, number_, from);
         if constexpr (Node::kKind == StageKind::kFrames) {
           node.function(self, frame);
         } else {
@@ -160,7 +160,7 @@ class StageWork {
     using Out = typename Node::OutItem;
     const StageView& stage = view();
     const TopicView& to = run_.topics[stage.maps_to];
-    Stage<Team> self(team_, run_, number_, from);
+    Stage<Team, typename ElectionOf<decltype(node.function)>::Type> self(team_, run_, number_, from);
     // Of the parts of a frame the first one waits for room, and opens the frame for the others.
     const bool is_first = Team::kIsThread || ticket % stage.parts == 0;
     const auto await_room = [&] {

@@ -37,6 +37,11 @@ class ThreadTeam {
   /// Any lane of the team has raised its flag.
   bool any(bool flag) const { return flag; }
   static LoneLane converged() { return {}; }
+  static LoneLane lockstep() { return {}; }
+  template <class Add>
+  std::uint64_t reserve_by_status(std::uint32_t, std::uint32_t n, const Add& add) const {
+    return add(n);
+  }
 
   /// Something that others may wait for has changed.
   void ring() const { bell_.ring(); }

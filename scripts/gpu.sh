@@ -296,15 +296,20 @@ run_tasks() {
 # The figures, and each program beside what its papers compare it with.
 run_pipelines() {
   if ((gpus == 0)); then note skipped 0 pipelines "there is no GPU"; return; fi
-  local figure program scheme
-  for figure in ping-pong latency chains division end; do
-    measure "pipelines-figure-$figure" "$(limit 60)" "$bin/esker-bench-pipeline" --device cuda --figure "$figure" \
-      --repeats 3 --bytes 500000000 || true
+  local figure program scheme seconds
+  for figure in ping-pong latency chains workloads invocations rounds division tuning contention breakdown \
+    programs end; do
+    seconds=60
+    if [[ "$figure" == programs ]]; then seconds=120; fi  # processes of their own
+    measure "pipelines-figure-$figure" "$(limit "$seconds")" "$bin/esker-bench-pipeline" --device cuda \
+      --figure "$figure" --repeats 3 --bytes 500000000 || true
   done
   for program in aes raid6 setquery gene-alignment evolution reyes rasterisation face-detection stencil; do
-    for scheme in esker copy-kernel-copy streams chunks; do
+    for scheme in esker copy-kernel-copy streams chunks graph; do
       # Not each program has each scheme, and says so.
-      if [[ "$program $scheme" == "reyes streams" || "$program $scheme" == "stencil chunks" ]]; then continue; fi
+      case "$program $scheme" in
+        "reyes streams" | "stencil chunks" | "reyes graph" | "stencil graph" | "face-detection graph") continue ;;
+      esac
       measure "pipe-$program-$scheme" "$(limit 30)" "$bin/esker-pipe-$program" --device cuda --scheme "$scheme" \
         --size medium --repeats 3 || true
     done

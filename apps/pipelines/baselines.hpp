@@ -15,6 +15,7 @@
 #include <esker/pipeline.hpp>
 
 #include "application.hpp"
+#include "launch_graph.hpp"
 
 namespace pipe_apps {
 
@@ -155,13 +156,16 @@ class BaselineRun {
       batch_frames_ = (run.frames + 7) / 8;
     }
     batch_frames_ = std::max<std::uint64_t>(1, std::min(batch_frames_, run.frames));
-    // Of chunks, the results of one are written while the device works on the next (Hetero-Mark).
+    // Of chunks, the results of one are written while the device works on the next (Hetero-Mark). Of graphs
+    // there are two, each with as many branches as --streams says.
     const std::uint64_t n_batches = scheme_ == Scheme::kStreams  ? options.streams
+                                    : scheme_ == Scheme::kGraph  ? 2 * options.streams
                                     : scheme_ == Scheme::kChunks ? 2
                                                                  : 1;
     for (std::uint64_t i = 0; i < n_batches; ++i) batches_.push_back(make_batch());
     groups_ = run.team.groups;
     if (is_cpu()) groups_ = std::min(groups_, device.properties().processors);
+    if (scheme_ == Scheme::kGraph) make_graphs();
   }
 
   /// Returns its seconds.
@@ -169,7 +173,8 @@ class BaselineRun {
     const auto begin = std::chrono::steady_clock::now();
     std::jthread writer;
     std::uint64_t turn = 0;
-    for (std::uint64_t first = 0; first < run_.frames; first += batch_frames_, ++turn) {
+    const std::uint64_t by_graphs = scheme_ == Scheme::kGraph ? run_graphs() : 0;
+    for (std::uint64_t first = by_graphs; first < run_.frames; first += batch_frames_, ++turn) {
       FrameBatch& batch = batches_[turn % batches_.size()];
       if (scheme_ == Scheme::kStreams) {
         finish(batch);
@@ -227,26 +232,78 @@ class BaselineRun {
         std::memcpy(in + at, from, bytes);
       }
     });
-    const Work work{f_,
-                    in,
-                    out,
-                    run_.in_items,
-                    run_.out_items,
-                    groups_,
-                    batch.notes[0],
-                    n == 1 ? nullptr : batch.notes.data(),
-                    batch.results.data()};
-    if (is_cpu()) {
-      device_.launch(esker::LaunchShape{n * groups_, 1}, LaneKernel<Work>{work}, batch.stream);
-    } else {
-      const esker::LaunchShape shape{n * groups_ * run_.team.group_lanes, run_.team.group_lanes};
-      device_.launch(shape, GroupKernel<Work>{work}, batch.stream);
-    }
+    launch(batch, in, out, n, n == 1 ? nullptr : batch.notes.data(), batch.stream);
     if (is_managed() || run_.out_items == 0) return;
     copy_runs(batch.out, run_.out_items, [&](Out* to, std::uint64_t at, std::uint64_t bytes) {
       device_.copy_async(to, out + at, bytes, batch.stream);
     });
   }
+
+  /// `notes`: of the frames; null: of the only one, as it is now.
+  void launch(const FrameBatch& batch, const In* in, Out* out, std::uint64_t n, const FrameNote* notes,
+              const esker::Stream& stream) const {
+    const Work work{
+        f_, in, out, run_.in_items, run_.out_items, groups_, batch.notes[0], notes, batch.results.data()};
+    if (is_cpu()) {
+      device_.launch(esker::LaunchShape{n * groups_, 1}, LaneKernel<Work>{work}, stream);
+    } else {
+      const esker::LaunchShape shape{n * groups_ * run_.team.group_lanes, run_.team.group_lanes};
+      device_.launch(shape, GroupKernel<Work>{work}, stream);
+    }
+  }
+
+#if defined(ESKER_PIPE_GRAPHS)
+  void make_graphs() {
+    if (run_.in_place && batch_frames_ != 1)
+      harness::usage("--scheme graph copies frames that stay in place one at a time");
+    for (std::size_t g = 0; g < 2; ++g) {
+      std::vector<GraphBranch> branches;
+      for (std::size_t i = 0; i < batches_.size() / 2; ++i) {
+        FrameBatch* const batch = &batches_[g * batches_.size() / 2 + i];
+        const auto start = [this, batch](const esker::Stream& stream) {
+          launch(*batch, batch->device_in.data(), batch->device_out.data(), batch_frames_,
+                 batch->notes.data(), stream);
+        };
+        if (run_.in_place) read(*batch, 0, 1);  // for a place: each launch has its own
+        branches.push_back({batch->device_in.data(),
+                            run_.in_place ? batch->in[0].data : batch->host_in.data(),
+                            batch->device_in.size_bytes(), start,
+                            run_.in_place ? batch->out[0].data : batch->host_out.data(),
+                            batch->device_out.data(), batch->device_out.size_bytes()});
+        batch->out.clear();
+      }
+      graphs_.emplace_back(batches_[0].stream, branches);
+    }
+  }
+  /// Returns how many frames it has done: of what is left no graph can be made.
+  std::uint64_t run_graphs() {
+    const std::uint64_t branches = batches_.size() / 2, frames = branches * batch_frames_;
+    std::uint64_t first = 0;
+    for (; first + frames <= run_.frames; first += frames) {
+      const std::size_t g = first / frames % 2;
+      finish_graph(g);
+      for (std::size_t b = 0; b < branches; ++b) {
+        FrameBatch& batch = batches_[g * branches + b];
+        read(batch, first + b * batch_frames_, batch_frames_);
+        if (run_.in_place) graphs_[g].set_host(b, batch.in[0].data, batch.out[0].data);
+      }
+      graphs_[g].launch(batches_[g * branches].stream);
+    }
+    for (std::size_t i = 0; i < 2; ++i) finish_graph((first / frames + i) % 2);
+    return first;
+  }
+  void finish_graph(std::size_t g) {
+    const std::size_t branches = batches_.size() / 2;
+    batches_[g * branches].stream.synchronize();
+    for (std::size_t b = 0; b < branches; ++b) {
+      if (!batches_[g * branches + b].out.empty()) write(batches_[g * branches + b]);
+    }
+  }
+  std::vector<LaunchGraph> graphs_;
+#else
+  void make_graphs() {}
+  std::uint64_t run_graphs() { return 0; }
+#endif
 
   void read(FrameBatch& batch, std::uint64_t first, std::uint64_t n) const {
     batch.in.clear();
@@ -295,19 +352,29 @@ class BaselineRun {
 
 }  // namespace detail
 
-/// The schemes that run_baseline() knows.
+/// Those that run_baseline() knows on every device.
 inline const std::vector<Scheme> kBaselines = {Scheme::kCopyKernelCopy, Scheme::kStreams, Scheme::kChunks,
                                                Scheme::kManaged};
+
+/// The schemes that run_baseline() knows on this device.
+inline std::vector<Scheme> baselines_on(const esker::Device& device) {
+  std::vector<Scheme> schemes = kBaselines;
+#if defined(ESKER_PIPE_GRAPHS)
+  if (device.backend() == esker::Backend::kCuda) schemes.push_back(Scheme::kGraph);
+#endif
+  (void)device;
+  return schemes;
+}
 
 /// Runs `f`, a function of a pipeline's map stage, on all frames by options.scheme. `f` is an ESKER_HD
 /// functor f(stage, const Frame<const In>&, Frame<Out>&) that asks its stage for lane(), lanes() and sync()
 /// alone. Returns the seconds from the first read() to the last write(): memory and streams are made before.
 ///
-/// Errors. UsageError for Scheme::kGraph and Scheme::kEsker.
+/// Errors. UsageError for Scheme::kEsker, and for Scheme::kGraph but on CUDA.
 template <class In, class Out, class F>
 double run_baseline(const esker::Device& device, const Options& options, const FrameRun<In, Out>& run,
                     const F& f) {
-  options.require_scheme(kBaselines);
+  options.require_scheme(baselines_on(device));
   return detail::BaselineRun<In, Out, F>(device, options, run, f)();
 }
 

@@ -46,6 +46,13 @@ nlohmann::json take_latency(const PipelineBench& bench);
 nlohmann::json take_chains(const PipelineBench& bench);
 nlohmann::json take_end(const PipelineBench& bench);
 nlohmann::json take_division(const PipelineBench& bench);
+nlohmann::json take_contention(const PipelineBench& bench);
+nlohmann::json take_breakdown(const PipelineBench& bench);
+nlohmann::json take_workloads(const PipelineBench& bench);
+nlohmann::json take_rounds(const PipelineBench& bench);
+nlohmann::json take_invocations(const PipelineBench& bench);
+nlohmann::json take_tuning(const PipelineBench& bench);
+nlohmann::json take_programs(const PipelineBench& bench);
 nlohmann::json take_tbb(const PipelineBench& bench);
 
 }  // namespace esker::bench

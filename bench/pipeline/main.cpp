@@ -58,10 +58,19 @@ std::span<const PipelineFigure> pipeline_figures() {
 #if !defined(ESKER_BENCH_TBB)
         {"crossing", "direct and batched frames by size: what Crossing::kAuto goes by, with --keep",
          take_crossing},
+        {"workloads", "work of six kinds by frame size (XeFlow, Figure 9)", take_workloads},
+        {"invocations", "invocations and page faults a GB (XeFlow, Figure 10)", take_invocations},
+        {"rounds", "where a team's time goes, by frame size (XeFlow, Figure 11)", take_rounds},
         {"division",
          "two stages of unlike work: teams by regression, one by one, and moved (XeFlow, Figure 13)",
          take_division},
+        {"tuning", "how long samples and their regression take (XeFlow, Table 2)", take_tuning},
+        {"contention", "lanes that emit: each alone, an election, a status array (HiWayLib, section 3.4)",
+         take_contention},
+        {"breakdown", "HiWayLib's techniques one by one: a recursion and a stencil (HiWayLib, Figure 11)",
+         take_breakdown},
 #endif
+        {"programs", "the programs of HiWayLib beside its baseline (HiWayLib, Figure 10)", take_programs},
         {"end", "from the last item to the end of the run", take_end},
 #if defined(ESKER_BENCH_TBB)
         {"tbb", "items of 8 bytes, and frames of 64 KiB, beside oneTBB's parallel_pipeline and flow graph",

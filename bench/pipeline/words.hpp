@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include <esker/device/platform.hpp>
-#include <esker/lane.hpp>
 
 namespace esker::bench {
 
@@ -36,15 +35,6 @@ ESKER_HD inline void double_quads(const Quad* in, Quad* out, std::uint32_t n, st
 struct DoubleFrames {
   ESKER_HD void operator()(auto& stage, const auto& in, auto& out) const {
     double_quads(in.data, out.data, in.count, stage.lane(), stage.lanes());
-  }
-};
-struct DoubleKernel {
-  const Quad* in;
-  Quad* out;
-  std::uint32_t n;
-  ESKER_HD void operator()(Lane lane) const {
-    double_quads(in, out, n, static_cast<std::uint32_t>(lane.global_id()),
-                 static_cast<std::uint32_t>(lane.lanes()));
   }
 };
 

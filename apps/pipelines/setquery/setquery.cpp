@@ -161,7 +161,8 @@ class Runner {
     const bool has_streams = options_.scheme == pipe_apps::Scheme::kStreams;
     run.launch_frames =
         has_streams ? (run.frames + 4 * options_.streams - 1) / (4 * options_.streams) : run.frames;
-    if (options_.scheme == pipe_apps::Scheme::kChunks) run.launch_frames = 0;
+    if (options_.scheme == pipe_apps::Scheme::kChunks || options_.scheme == pipe_apps::Scheme::kGraph)
+      run.launch_frames = 0;
     run.read = [&](pipe_apps::Frame<Page>& in, pipe_apps::Frame<Row>&) { in.data = table_.frame(in.number); };
     const ScanPages scan{{plan_.data(), totals_.data(), {rows_.data(), rows_.size(), totals_.data()}}};
     double seconds = pipe_apps::run_baseline(device_, options_, run, scan);

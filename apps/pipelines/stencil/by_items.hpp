@@ -62,15 +62,17 @@ struct EmitRow {
   }
 };
 
-template <std::uint32_t kValues>
+template <std::uint32_t kValues, class HowTheyElect>
 struct ComputeCell {
+  using Election = HowTheyElect;
   pipeline::Topic<CellResult> to;
   ESKER_HD void operator()(auto& stage, const CellTask<kValues>& task) const {
     stage.emit(to, {task.cell, Problem::apply(kValues, [&](std::uint32_t i) { return task.values[i]; })});
   }
 };
 
-template <std::uint32_t kValues>
+/// `Election`: how lanes that have results share their topic's counter.
+template <std::uint32_t kValues, class Election = esker::PerConvergedWave>
 class ByItems {
  public:
   ByItems(const esker::Device& device, const pipeline::Options& options, const Problem& problem,
@@ -78,17 +80,15 @@ class ByItems {
       : problem_{problem},
         values_(problem.cells.volume()),
         pipeline_{device, options},
-        tasks_{pipeline_.topic<CellTask<kValues>>(
-            {.name = "tasks", .frame_bytes = topics.frame_bytes, .frames = topics.frames})},
-        results_{pipeline_.topic<CellResult>(
-            {.name = "results", .frame_bytes = topics.frame_bytes, .frames = topics.frames})} {}
+        tasks_{pipeline_.topic<CellTask<kValues>>(topic("tasks", topics))},
+        results_{pipeline_.topic<CellResult>(topic("results", topics))} {}
 
   const pipeline::Report& run(float* results) {
     typename EmitRow<kValues>::Progress progress;
     return pipeline_.run(
         pipeline::on_host::source("make", EmitRow<kValues>{problem_, tasks_, values_.data(), &progress})
             .into(tasks_),
-        pipeline::on_device::items("stencil", ComputeCell<kValues>{results_}).from(tasks_).into(results_),
+        pipeline::on_device::items("stencil", ComputeCell<kValues, Election>{results_}).from(tasks_).into(results_),
         pipeline::on_host::frames("keep", [&](auto&, const pipeline::Frame<const CellResult>& frame) {
           for (const CellResult& result : frame) results[result.cell] = result.value;
         }).from(results_));
@@ -96,6 +96,13 @@ class ByItems {
   std::uint64_t bytes() const { return values_.size() * sizeof(CellTask<kValues>); }
 
  private:
+  static pipeline::TopicOptions topic(const char* name, const Topics& topics) {
+    return {.name = name,
+            .frame_bytes = topics.frame_bytes,
+            .frames = topics.frames,
+            .crossing = topics.crossing};
+  }
+
   const Problem problem_;
   std::vector<float> values_;
   pipeline::Pipeline pipeline_;

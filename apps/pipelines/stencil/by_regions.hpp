@@ -94,6 +94,7 @@ struct ComputeRegions {
 struct Topics {
   std::uint64_t frame_bytes;
   std::uint32_t frames, workers;
+  pipeline::Crossing crossing = pipeline::Crossing::kAuto;
 };
 
 /// Results go to `results`, a value a cell.
@@ -137,7 +138,10 @@ class ByRegions {
 
  private:
   pipeline::TopicOptions topic(const char* name, const Topics& topics) const {
-    return {.name = name, .frame_bytes = grid_.region.volume() * sizeof(float), .frames = topics.frames};
+    return {.name = name,
+            .frame_bytes = grid_.region.volume() * sizeof(float),
+            .frames = topics.frames,
+            .crossing = topics.crossing};
   }
 
   const Problem problem_;

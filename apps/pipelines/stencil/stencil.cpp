@@ -132,7 +132,7 @@ int run(int argc, char** argv) {
   options.hang_after = std::chrono::seconds{o.hang_seconds};
   options.trace = o.trace;
   const stencil::Topics topics{o.frame_bytes, static_cast<std::uint32_t>(o.frames),
-                               static_cast<std::uint32_t>(o.workers)};
+                               static_cast<std::uint32_t>(o.workers), o.crossing};
   const auto by_items = [&](auto n) {
     stencil::ByItems<decltype(n)::value> items(device, options, problem, topics);
     bytes = items.bytes();
