@@ -43,8 +43,9 @@ using SchedulerOf =
 ESKER_PASS_BEGIN
 
 /// What a GPU's launch runs: a domain a wave, its levels in the scratchpad that it is lent. Of a run over PEs
-/// the first wave is the port, which is there as soon as anything is.
-template <class Root, bool kRemote>
+/// the first wave is the port, which is there as soon as anything is. Runs that nobody watches have a kernel
+/// of their own: with what watching takes fib(40) is a third slower (docs/lab/tasks.md).
+template <class Root, bool kRemote, bool kIsWatched>
 struct WaveDomains {
   // Where tasks ask for many registers, a processor holds two groups.
   static constexpr bool kManyRegisters = SetFrom<Root>::kManyRegisters;
@@ -64,7 +65,9 @@ struct WaveDomains {
         return;
       }
     }
-    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), watch, hot + wave * S::kHotWords, domain).run();
+    Domain<S>(WaveLanes(lane), *WaveLanes::in_memory(run), kIsWatched ? watch : Watch(),
+              hot + wave * S::kHotWords, domain)
+        .run();
 #endif
   }
 };
@@ -205,7 +208,7 @@ class ForkJoin {
     if (is_on_host()) {
       device_.launch(shape_, detail::ThreadDomains<Root, Shape>{run_.data(), watch(), hot_.data()}, stream_);
     } else {
-      device_.launch(shape_, Waves{run_.data(), watch()}, stream_, scratch_bytes_);
+      with_kernel([&](const auto& kernel) { device_.launch(shape_, kernel, stream_, scratch_bytes_); });
     }
   }
   void end(std::chrono::steady_clock::time_point start) {
@@ -222,7 +225,19 @@ class ForkJoin {
 
  private:
   static constexpr bool kRemote = requires { typename Shape::OverPes; };
-  using Waves = detail::WaveDomains<Root, kRemote>;
+  template <bool kIsWatched>
+  using Waves = detail::WaveDomains<Root, kRemote, kIsWatched>;
+  /// The one for these options. A simulated GPU has one for both: nobody times it, and it takes a while to
+  /// compile.
+  template <class Function>
+  void with_kernel(const Function& function) {
+    constexpr bool kHasOne = esker::detail::kLanesUseHostCores;
+    if (kHasOne || options_.watch || options_.time_tasks || options_.hang_after.count() > 0) {
+      function(Waves<true>{run_.data(), watch()});
+    } else {
+      function(Waves<kHasOne>{run_.data(), watch()});
+    }
+  }
   static constexpr std::uint32_t kScratchAside =
       2048;  // what a kernel of this kind declares, and the device keeps
   static constexpr std::uint32_t kPorts = kRemote ? 1 : 0;
@@ -249,12 +264,14 @@ class ForkJoin {
         detail::SchedulerOf<Root, std::conditional_t<kRemote, detail::RemoteShape<WaveShape>, WaveShape>>;
     // Waves of a group: fewer where their levels would not fit.
     constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
-    std::uint32_t waves = std::min(4u, Waves::kMostGroupLanes / kWaveLanes);
+    std::uint32_t waves = std::min(4u, Waves<true>::kMostGroupLanes / kWaveLanes);
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;
-    const Waves kernel{run_.data(), watch()};
-    std::uint64_t groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
+    std::uint64_t groups = 0;
+    with_kernel([&](const auto& kernel) {
+      groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
+    });
     if (options_.domains != 0)
       groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
     if constexpr (kRemote) {
