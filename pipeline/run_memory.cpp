@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 
 #include <esker/error.hpp>
 #include <esker/pipeline/crossing.hpp>

@@ -76,11 +76,12 @@ struct There {
   void start(std::uint32_t frames, std::uint32_t n, std::uint32_t parts, std::uint32_t fails_at,
              const Sink& sink) {
     next = 0;
-    p.start(on_host::source("count", Count{t[0], frames, n, &next}).into(t[0]),
-            on_device::map("first", t[0], t[1], Add{1}),
-            on_device::map("second", t[1], t[2], Add{2, fails_at}).on(1).parts(parts),
-            on_device::map("third", t[2], t[3], Add{4}).on(0).staged(),
-            on_host::frames("sink", [&](auto&, const Frame<const std::uint32_t>& f) { sink(f); }).from(t[3]));
+    p.start(
+        on_host::source("count", Count{t[0], frames, n, &next}).into(t[0]),
+        on_device::map("first", t[0], t[1], Add{1}),
+        on_device::map("second", t[1], t[2], Add{2, fails_at}).on(1).parts(parts),
+        on_device::map("third", t[2], t[3], Add{4}).on(0).staged(),
+        on_host::frames("sink", [sink](auto&, const Frame<const std::uint32_t>& f) { sink(f); }).from(t[3]));
   }
   Pipeline p;
   std::vector<Topic<std::uint32_t>> t;
