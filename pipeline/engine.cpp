@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <esker/error.hpp>
@@ -26,53 +27,67 @@ std::uint32_t next_pipeline() {
   return made.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-/// Threads or groups of each stage: what the user says, else one thread, or a fair part of the GPU.
-std::vector<std::uint32_t> divide(const Topology& topology, std::uint64_t gpu_teams) {
+/// Threads or groups of each stage: what the user says, else one thread, or a fair part of its GPU.
+std::vector<std::uint32_t> divide(const Topology& topology, const std::vector<std::uint64_t>& held) {
   std::vector<std::uint32_t> teams;
-  std::uint64_t asked = 0, others = 0;
+  std::vector<std::uint64_t> asked(held.size()), others(held.size());
   for (const StageFacts& stage : topology.stages) {
-    if (stage.side == Side::kHost) continue;
-    asked += stage.workers;
-    others += stage.workers == 0 ? 1 : 0;
+    asked[stage.side] += stage.workers;
+    others[stage.side] += stage.workers == 0 ? 1 : 0;
   }
-  if (asked + others > gpu_teams)
-    throw Error(Error::Kind::kConfiguration,
-                fmt::format("pipeline: its device stages want {} teams, and the device holds {}",
-                            asked + others, gpu_teams));
+  for (std::uint32_t side = kHostSide + 1; side < held.size(); ++side) {
+    if (asked[side] + others[side] > held[side])
+      throw Error(Error::Kind::kConfiguration,
+                  fmt::format("pipeline: the stages of the {} want {} teams, and it holds {}",
+                              topology.name_of(side), asked[side] + others[side], held[side]));
+  }
   for (std::uint32_t s = 0; s < topology.stages.size(); ++s) {
     const StageFacts& stage = topology.stages[s];
+    const std::uint32_t side = stage.side;
     std::uint64_t n = stage.workers;
-    if (n == 0) n = stage.side == Side::kHost ? 1 : (gpu_teams - asked) / others;
-    if (stage.side == Side::kDevice) n = std::clamp<std::uint64_t>(n, 1, topology.most_teams(s));
+    if (n == 0) n = side == kHostSide ? 1 : (held[side] - asked[side]) / others[side];
+    if (side != kHostSide) n = std::clamp<std::uint64_t>(n, 1, topology.most_teams(s));
     teams.push_back(static_cast<std::uint32_t>(n));
   }
   return teams;
+}
+
+std::vector<Stream> streams_of(const std::vector<Device>& devices) {
+  std::vector<Stream> streams;
+  for (const Device& device : devices) streams.push_back(device.stream());
+  return streams;
+}
+std::string names_of(const std::vector<Device>& devices) {
+  std::string names;
+  for (const Device& device : devices) names += (names.empty() ? "" : "; ") + device.name();
+  return names;
 }
 
 }  // namespace
 
 class Engine::Run {
  public:
-  Run(const Device& device, MemoryPool& pool, const Options& options, Topology topology,
-      std::uint64_t gpu_teams)
-      : device_{device},
-        options_{options},
+  Run(const std::vector<Device>& devices, MemoryPool& pool, const Options& options, Topology topology,
+      const std::vector<std::uint64_t>& held)
+      : options_{options},
         topology_{std::move(topology)},
-        teams_{divide(topology_, gpu_teams)},
-        memory_{device, pool, topology_, teams_, options.balance},
-        stream_{device.stream()},
-        has_gpu_{device.backend() != Backend::kCpu},
+        teams_{divide(topology_, held)},
+        memory_{devices, pool, topology_, teams_, options.balance},
+        streams_{streams_of(devices)},
+        has_gpu_{std::any_of(devices.begin(), devices.end(),
+                             [](const Device& device) { return device.backend() != Backend::kCpu; })},
         workers_{bell_, has_gpu_, options.host_threads, [this](std::uint32_t stage) { catch_from(stage); },
                  [this] { one_less(); }},
-        monitor_{device, options_, topology_, memory_, bell_, stream_, workers_} {
+        monitor_{names_of(devices), options_, topology_, memory_, bell_, streams_, workers_} {
     for (const Crossed& crossed : memory_.crossed()) {
-      movers_.push_back(std::make_unique<Mover>(device, memory_, crossed,
+      movers_.push_back(std::make_unique<Mover>(devices[crossed.side - 1], memory_, crossed,
                                                 topology_.topics[crossed.topic].item_bytes, bell_));
     }
   }
   ~Run() {
     stop();
     try {
+      if (!has_begun_) monitor_.pass_on_ends();  // a kernel could not be launched, and those before it run
       join();
     } catch (...) {  // of the device: nothing can be done about it here
     }
@@ -81,13 +96,14 @@ class Engine::Run {
   const Topology& topology() const { return topology_; }
   std::uint32_t teams(std::uint32_t stage) const { return teams_[stage]; }
   const RunMemory& memory() const { return memory_; }
-  const Stream& stream() const { return stream_; }
+  const Stream& stream(std::uint32_t side) const { return streams_[side - 1]; }
 
   void serve(std::uint32_t stage, const MakeSeat& make) {
     for (std::uint32_t i = 0; i < teams_[stage]; ++i)
       workers_.add(stage, topology_.depth[stage], make(bell_, has_gpu_, i));
   }
   void go() {
+    has_begun_ = true;
     began_ = std::chrono::steady_clock::now();
     left_.store(1 + movers_.size(), std::memory_order_relaxed);
     workers_.start();
@@ -103,21 +119,27 @@ class Engine::Run {
     }
     monitor_.start();
   }
-  bool has_ended() const { return left_.load(std::memory_order_acquire) == 0 && stream_.is_idle(); }
+  bool has_ended() const {
+    return left_.load(std::memory_order_acquire) == 0 &&
+           std::all_of(streams_.begin(), streams_.end(),
+                       [](const Stream& stream) { return stream.is_idle(); });
+  }
   void join() {
     workers_.join();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
-    const auto end = [&] { time_ = std::chrono::steady_clock::now() - began_; };
-    try {
-      stream_.synchronize();
-    } catch (...) {
-      end();
-      monitor_.stop();
-      throw;
+    std::exception_ptr failed;
+    for (const Stream& stream : streams_) {
+      try {
+        stream.synchronize();
+      } catch (...) {
+        if (failed == nullptr) failed = std::current_exception();
+        stop();  // the other devices
+      }
     }
-    if (time_.count() == 0) end();
+    if (time_.count() == 0) time_ = std::chrono::steady_clock::now() - began_;
     monitor_.stop();
+    if (failed != nullptr) std::rethrow_exception(failed);
   }
   void stop() { memory_.host().end(Outcome::kStopped, 0, 0, 0, 0), bell_.ring(); }
   void request_drain() {
@@ -145,12 +167,11 @@ class Engine::Run {
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) monitor_.request_end();
   }
 
-  const Device device_;
   const Options& options_;
   const Topology topology_;
   const std::vector<std::uint32_t> teams_;
   RunMemory memory_;
-  const Stream stream_;
+  const std::vector<Stream> streams_;  // of devices: their kernels'
   const bool has_gpu_;
   Doorbell bell_;
   HostWorkers workers_;
@@ -160,12 +181,22 @@ class Engine::Run {
   std::atomic<std::size_t> left_{0};  // the workers together, and each mover
   std::mutex mutex_;
   std::exception_ptr thrown_;  // guarded by mutex_
+  bool has_begun_ = false;
   std::chrono::steady_clock::time_point began_;
   std::chrono::nanoseconds time_{};
 };
 
-Engine::Engine(const Device& device, Options options)
-    : device_{device}, options_{std::move(options)}, number_{next_pipeline()}, pool_{device} {}
+Engine::Engine(std::vector<Device> devices, Options options)
+    : devices_{std::move(devices)}, options_{std::move(options)}, number_{next_pipeline()}, pool_{devices_} {
+  if (devices_.empty()) throw Error(Error::Kind::kConfiguration, "pipeline: it has no device");
+  std::set<std::uint32_t> gpus;
+  for (const Device& device : devices_) {
+    if (device.backend() != Backend::kCpu && !gpus.insert(device.properties().index).second)
+      throw Error(Error::Kind::kConfiguration,
+                  fmt::format("pipeline: {} is named twice: its kernels would wait for each other's room",
+                              device.name()));
+  }
+}
 Engine::~Engine() = default;
 
 std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_bytes) {
@@ -184,23 +215,21 @@ std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_
   return static_cast<std::uint32_t>(topics_.size() - 1);
 }
 
-void Engine::prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams) {
+void Engine::prepare(const std::vector<StageFacts>& stages, const std::vector<std::uint64_t>& held) {
   if (run_ != nullptr) throw Error(Error::Kind::kConfiguration, "pipeline: it runs already");
   ended_.reset();
   pool_.give_back();
-  Topology topology = Topology::check(number_, topics_, stages, device_.backend() != Backend::kCpu);
-  auto run = std::make_unique<Run>(device_, pool_, options_, std::move(topology), gpu_teams);
+  Topology topology = Topology::check(number_, topics_, stages, devices_);
+  auto run = std::make_unique<Run>(devices_, pool_, options_, std::move(topology), held);
   const std::lock_guard lock(mutex_);
   run_ = std::move(run);
 }
-bool Engine::runs_on_gpu(std::uint32_t stage) const {
-  return run_->topology().stages[stage].side == Side::kDevice;
-}
+std::uint32_t Engine::side(std::uint32_t stage) const { return run_->topology().stages[stage].side; }
 std::uint32_t Engine::teams(std::uint32_t stage) const { return run_->teams(stage); }
 void Engine::serve(std::uint32_t stage, const MakeSeat& make) { run_->serve(stage, make); }
 const RunView& Engine::host() const { return run_->memory().host(); }
-const RunView* Engine::device_view() const { return run_->memory().device(); }
-const Stream& Engine::stream() const { return run_->stream(); }
+const RunView* Engine::device_view(std::uint32_t side) const { return run_->memory().on_device(side); }
+const Stream& Engine::stream(std::uint32_t side) const { return run_->stream(side); }
 void Engine::go() { run_->go(); }
 
 void Engine::wait() {

@@ -1,4 +1,4 @@
-// Runs a pipeline: its threads, its kernel's stream, its movers, and a monitor that looks after them.
+// Runs a pipeline: its threads, its kernels' streams, its movers, and a monitor that looks after them.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@
 
 namespace esker::pipeline::detail {
 
-/// State    Topics are added -> prepare() -> serve() for each stage of the host, the kernel -> go() ->
-/// wait(). Contract One thread, but for stop() and request_drain(), which any thread may call.
+/// State    Topics are added -> prepare() -> serve() for each stage of the host, the kernels -> go() ->
+///          wait().
+/// Contract One thread, but for stop() and request_drain(), which any thread may call.
 class ESKER_API Engine {
  public:
-  Engine(const Device& device, Options options);
+  Engine(std::vector<Device> devices, Options options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -30,16 +31,17 @@ class ESKER_API Engine {
   std::uint32_t number() const { return number_; }
   std::uint32_t add_topic(const TopicOptions& options, std::uint32_t item_bytes);
 
-  /// Checks the stages, and makes the run's memory. `gpu_teams`: groups of the kernel that the GPU holds.
-  void prepare(const std::vector<StageFacts>& stages, std::uint64_t gpu_teams);
-  bool runs_on_gpu(std::uint32_t stage) const;
+  /// Checks the stages, and makes the run's memory. `held`: groups of the kernel that each side's GPU holds.
+  void prepare(const std::vector<StageFacts>& stages, const std::vector<std::uint64_t>& held);
+  /// The GPU that runs a stage, or the host.
+  std::uint32_t side(std::uint32_t stage) const;
   std::uint32_t teams(std::uint32_t stage) const;
   /// A stage of the host has a seat a team: make(bell, has_gpu, index) makes one.
   using MakeSeat = std::function<std::unique_ptr<Seat>(Doorbell& bell, bool has_gpu, std::uint32_t index)>;
   void serve(std::uint32_t stage, const MakeSeat& make);
   const RunView& host() const;
-  const RunView* device_view() const;
-  const Stream& stream() const;
+  const RunView* device_view(std::uint32_t side) const;
+  const Stream& stream(std::uint32_t side) const;
   /// All threads begin.
   void go();
 
@@ -54,7 +56,7 @@ class ESKER_API Engine {
  private:
   class Run;
 
-  const Device device_;
+  const std::vector<Device> devices_;
   const Options options_;
   const std::uint32_t number_;
   std::vector<TopicFacts> topics_;

@@ -1,4 +1,5 @@
-// All of a pipeline's stages on a GPU, in one kernel that ends with the pipeline (XeFlow, section 5.1).
+// All of a pipeline's stages on a GPU, in one kernel that ends with the pipeline (XeFlow, section 5.1). On
+// several GPUs each runs the same kernel, and groups serve its own stages.
 #pragma once
 
 #include <cstdint>

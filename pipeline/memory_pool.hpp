@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,11 +19,12 @@ using esker::detail::MemoryKind;
 /// Errors   Error{kOutOfMemory}, which says what it was for.
 class MemoryPool {
  public:
-  explicit MemoryPool(const Device& device) : device_{device} {}
+  explicit MemoryPool(std::vector<Device> devices) : devices_{std::move(devices)} {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  std::byte* take(MemoryKind kind, std::size_t bytes, const std::string& what);
+  /// kDevice: of the device on this side. All sides reach what is pinned or managed.
+  std::byte* take(std::uint32_t side, MemoryKind kind, std::size_t bytes, const std::string& what);
   /// All that was taken.
   void give_back();
   /// Frees what nobody has taken.
@@ -30,13 +32,15 @@ class MemoryPool {
 
  private:
   struct Block {
-    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>> memory;  // by MemoryKind
+    std::variant<DeviceArray<std::byte>, PinnedArray<std::byte>, ManagedArray<std::byte>>
+        memory;          // by MemoryKind
+    std::uint32_t side;  // kDevice
     bool is_taken;
     std::size_t bytes() const;
     std::byte* data() const;
   };
 
-  const Device device_;
+  const std::vector<Device> devices_;
   std::vector<Block> blocks_;
 };
 

@@ -1,5 +1,6 @@
-// Looks after a run: passes on its end from one side to the other, flushes what is old, gives failed frames
-// to the user, samples what it does, and says what waits for what when nothing moves.
+// Looks after a run: passes on its end from one side to the others, ends loops over several devices, flushes
+// what is old, gives failed frames to the user, samples what it does, and says what waits for what when
+// nothing moves.
 #pragma once
 
 #include <chrono>
@@ -25,14 +26,17 @@ namespace esker::pipeline::detail {
 
 class Monitor {
  public:
-  Monitor(const Device& device, const Options& options, const Topology& topology, const RunMemory& memory,
-          Doorbell& bell, const Stream& kernel, HostWorkers& workers);
+  /// `devices`: their names. `kernels`: streams with the kernels.
+  Monitor(std::string devices, const Options& options, const Topology& topology, const RunMemory& memory,
+          Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers);
   ~Monitor() { stop(); }
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
   void start();
-  /// The host's threads have ended: so does the monitor's, after the kernel.
+  /// Tells all sides that one of them has ended the run. By who has not called start().
+  void pass_on_ends();
+  /// The host's threads have ended: so does the monitor's, after the kernels.
   void request_end();
   /// The run has ended: takes what is left, and ends its thread.
   void stop();
@@ -44,7 +48,7 @@ class Monitor {
 
  private:
   void watch();
-  void pass_on_ends();
+  void end_loops();
   void flush_old();
   void report_failures();
   void take_sample();
@@ -53,23 +57,23 @@ class Monitor {
   std::string who_waits(const RunMemory::Snapshot& now) const;
   std::uint64_t frames_of(const RunMemory::Snapshot& now, std::uint32_t topic) const;
 
-  const Device device_;
+  const std::string devices_;
   const Options& options_;
   const Topology& topology_;
   const RunMemory& memory_;
   Doorbell& bell_;
-  const Stream& kernel_;
+  const std::vector<Stream>& kernels_;
   HostWorkers& workers_;
   std::chrono::microseconds nap_{200};
-  const Stream stream_;  // of copies while a kernel runs
-  PinnedArray<PolledWord> one_;
-  bool is_told_ = false;
+  bool are_told_ = false;          // all sides: the run has ended
+  std::vector<bool> loops_ended_;  // of RunMemory::loops_of_several()
+  std::chrono::steady_clock::time_point judged_at_;
   struct Partial {
     std::uint64_t position = 0;
     std::chrono::steady_clock::time_point since;
   };
-  std::vector<Partial> partials_;  // of topics
-  std::uint64_t failures_[2] = {0, 0};
+  std::vector<Partial> partials_;        // of topics
+  std::vector<std::uint64_t> failures_;  // of sides
   Sampler sampler_;
   bool samples_ = true;
   std::chrono::steady_clock::time_point sampled_at_;

@@ -19,11 +19,11 @@ Mover::Mover(const Device& device, const RunMemory& memory, const Crossed& cross
     : device_{device},
       run_{memory.host()},
       from_{crossed.to_device ? memory.host().topics[crossed.topic]
-                              : memory.device_addresses().topics[crossed.topic]},
-      to_{crossed.to_device ? memory.device_addresses().topics[crossed.topic]
+                              : memory.view(crossed.side).topics[crossed.topic]},
+      to_{crossed.to_device ? memory.view(crossed.side).topics[crossed.topic]
                             : memory.host().topics[crossed.topic]},
       to_device_{crossed.to_device},
-      subscription_{crossed.host_subscription},
+      subscription_{crossed.subscription},
       item_bytes_{item_bytes},
       bell_{bell},
       stream_{device.stream()},

@@ -16,6 +16,9 @@ enum class Side : std::uint32_t { kHost, kDevice };
 
 namespace detail {
 
+/// Sides by number: the host, and the device of number i is side 1 + i.
+inline constexpr std::uint32_t kHostSide = 0;
+
 struct NoFunction {};
 struct NoItem {};
 
@@ -35,7 +38,7 @@ struct Node {
 struct StageFacts {
   std::string name;
   StageKind kind = StageKind::kFrames;
-  Side side = Side::kHost;
+  std::uint32_t side = kHostSide;
   std::vector<std::uint32_t> inputs, outputs;
   std::vector<std::uint32_t> pipelines;  // whose topics these are
   std::uint32_t workers = 0;             // 0: as many as are good
@@ -43,7 +46,7 @@ struct StageFacts {
   bool is_staged = false;
 };
 
-/// What a user says about a stage. Built in steps: from(), into(), at_end(), workers().
+/// What a user says about a stage. Built in steps: from(), into(), at_end(), workers(), on().
 template <StageKind kStageKind, Side kStageSide, class In, class Out, class Function, class AtEnd>
 struct StageSpec {
   static constexpr StageKind kKind = kStageKind;
@@ -83,6 +86,13 @@ struct StageSpec {
     next.facts.workers = n;
     return next;
   }
+  /// Of the pipeline's devices the one of this number, from 0; else it is the first one.
+  StageSpec on(std::uint32_t device) const {
+    static_assert(kSide == Side::kDevice, "on() is for stages of on_device");
+    StageSpec next = *this;
+    next.facts.side = 1 + device;
+    return next;
+  }
   /// On a GPU a team first copies a frame that is in the host's memory into the GPU's: for functions that
   /// read their input more than once, or not in order.
   StageSpec staged() const {
@@ -114,7 +124,7 @@ auto make_stage(const std::string& name, const Function& function) {
   StageSpec<kKind, kSide, In, Out, Function, NoFunction> spec{{}, function, {}};
   spec.facts.name = name;
   spec.facts.kind = kKind;
-  spec.facts.side = kSide;
+  spec.facts.side = kSide == Side::kHost ? kHostSide : 1;
   return spec;
 }
 template <Side kSide, class In, class Out, class Function>
@@ -155,9 +165,9 @@ auto items(const std::string& name, const Function& function) {
 
 }  // namespace on_host
 
-/// Stages on the pipeline's device, all in one kernel. The functions are ESKER_HD, and copied into the
-/// kernel. A team works on a frame: a group of the GPU, whose lanes all call the function; on the CPU a host
-/// thread.
+/// Stages on a device of the pipeline's, each device's in one kernel. The functions are ESKER_HD, and copied
+/// into the kernel. A team works on a frame: a group of the GPU, whose lanes all call the function; on the
+/// CPU a host thread.
 namespace on_device {
 
 template <class In, class Out, class Function>

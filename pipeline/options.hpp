@@ -12,12 +12,11 @@ namespace esker::pipeline {
 
 using tasks::StopToken;
 
-/// How the frames of a topic cross between host and GPU.
+/// How the frames of a topic cross between host and GPUs.
 enum class Crossing : std::uint32_t {
-  kAuto,     // kBatched for frames of 2 MiB and more outside of loops, else kDirect: what was faster on an
-             // H200 (docs/results/pipelines.md)
+  kAuto,  // kBatched from batched_from() on and outside of loops, else kDirect (esker/pipeline/crossing.hpp)
   kDirect,   // frames are in pinned host memory, and lanes read and write them there
-  kBatched,  // a copy engine moves frames between two rings, several at a time (HiWayLib, section 3.1)
+  kBatched,  // copy engines move frames between rings, several at a time (HiWayLib, section 3.1)
   kManaged,  // frames are in managed memory, whose pages move to the side that touches them (XeFlow): to
              // compare
 };
@@ -52,8 +51,8 @@ struct FrameError {
 struct Options {
   StopToken stop{};
   std::uint32_t group_lanes = 256;  // of a team of the GPU
-  // Threads that work for host stages at a time; 0: as many as cores. Where that is less than these stages have
-  // workers, threads take turns.
+  // Threads that work for host stages at a time; 0: as many as cores. Where that is less than these stages
+  // have workers, threads take turns.
   std::uint32_t host_threads = 0;
   // While it runs, teams of the GPU move from stages where many wait for input to those whose input waits. Of
   // stages with one input whose workers() are not given.

@@ -1,4 +1,4 @@
-// Pipelines between host threads and a GPU: stages that live as long as the pipeline, and topics between
+// Pipelines between host threads and GPUs: stages that live as long as the pipeline, and topics between
 // them.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace esker::pipeline {
 
 ESKER_PASS_BEGIN
 
-/// Stages that give each other frames, on the host and on one device, from a start to an exact end.
+/// Stages that give each other frames, on the host and on devices, from a start to an exact end.
 ///
 ///     pipeline::Pipeline p(device);
 ///     const auto in = p.topic<Block>({.name = "in", .frame_bytes = 64 << 10});
@@ -31,8 +31,9 @@ ESKER_PASS_BEGIN
 ///           pipeline::on_host::frames("write", write).from(out));
 ///
 /// State    Topics are made -> runs, one at a time, any number, with the same stages or others.
-/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on one
-///          side; each of its subscribers gets every frame. While a run goes on nothing is allocated
+/// Contract One thread, but for stop(). Items are trivially copyable. A topic has its producers on the host
+/// or
+///          on one device; each of its subscribers gets every frame. While a run goes on nothing is allocated
 ///          and nothing is launched; on the GPU nothing is left after it.
 /// Progress Each stage has a team of its own at least, so a producer that waits for room waits for a
 ///          stage that runs. Only in a loop could stages wait for each other: there nobody waits, and a
@@ -45,7 +46,10 @@ ESKER_PASS_BEGIN
 class Pipeline {
  public:
   explicit Pipeline(const Device& device, const Options& options = {})
-      : device_{device}, options_{options}, engine_{device, options} {}
+      : Pipeline(std::vector<Device>{device}, options) {}
+  /// Each device stage says which of them it is on: on_device::map(...).on(1).
+  explicit Pipeline(const std::vector<Device>& devices, const Options& options = {})
+      : devices_{devices}, options_{options}, engine_{devices, options} {}
 
   /// At most 24.
   template <class T>
@@ -64,15 +68,20 @@ class Pipeline {
   template <class... Stages>
   void start(const Stages&... stages) {
     std::vector<detail::StageFacts> facts{stages.facts...};
+    std::vector<std::uint64_t> held(1 + devices_.size());  // groups, by side
     if constexpr ((... || (Stages::kSide == Side::kDevice))) {
       const auto nodes = detail::device_nodes(0, std::tuple<>(), stages...);
-      detail::StageKernel<std::decay_t<decltype(nodes)>> kernel{nullptr, {}, {}, nodes};
-      const bool is_gpu = device_.backend() != Backend::kCpu;
-      engine_.prepare(facts, is_gpu ? device_.resident_groups(kernel, options_.group_lanes) : 0);
+      const detail::StageKernel<std::decay_t<decltype(nodes)>> kernel{nullptr, {}, {}, nodes};
+      for (std::size_t d = 0; d < devices_.size(); ++d) {
+        if (devices_[d].backend() != Backend::kCpu)
+          held[1 + d] = devices_[d].resident_groups(kernel, options_.group_lanes);
+      }
+      engine_.prepare(facts, held);
       serve_on_host(0, stages...);
-      if (is_gpu) launch(kernel, static_cast<std::uint32_t>(facts.size()));
+      for (std::uint32_t side = 1; side < held.size(); ++side)
+        launch(kernel, side, static_cast<std::uint32_t>(facts.size()));
     } else {
-      engine_.prepare(facts, 0);
+      engine_.prepare(facts, held);
       serve_on_host(0, stages...);
     }
     engine_.go();
@@ -100,7 +109,7 @@ class Pipeline {
   void serve_on_host(std::uint32_t) {}
   template <class First, class... Rest>
   void serve_on_host(std::uint32_t number, const First& first, const Rest&... rest) {
-    if (!engine_.runs_on_gpu(number)) {
+    if (engine_.side(number) == detail::kHostSide) {
       engine_.serve(number, [&](Doorbell& bell, bool has_gpu, std::uint32_t index) {
         const auto node = first.node(number);
         return std::make_unique<detail::ServedSeat<std::decay_t<decltype(node)>>>(
@@ -110,21 +119,22 @@ class Pipeline {
     serve_on_host(number + 1, rest...);
   }
   template <class Kernel>
-  void launch(Kernel& kernel, std::uint32_t n_stages) {
-    kernel.run = engine_.device_view();
+  void launch(Kernel kernel, std::uint32_t side, std::uint32_t n_stages) {
+    kernel.run = engine_.device_view(side);
     std::uint32_t groups = 0, n = 0;
     for (std::uint32_t s = 0; s < n_stages; ++s) {
-      if (!engine_.runs_on_gpu(s)) continue;
+      if (engine_.side(s) != side) continue;
       groups += engine_.teams(s);
       kernel.stages[n] = s;
       kernel.ends[n] = groups;
       ++n;
     }
-    device_.launch(LaunchShape{std::uint64_t{groups} * options_.group_lanes, options_.group_lanes}, kernel,
-                   engine_.stream());
+    if (groups == 0) return;
+    const LaunchShape shape{std::uint64_t{groups} * options_.group_lanes, options_.group_lanes};
+    devices_[side - 1].launch(shape, kernel, engine_.stream(side));
   }
 
-  const Device device_;
+  const std::vector<Device> devices_;
   const Options options_;
   detail::Engine engine_;
 };

@@ -81,7 +81,7 @@ std::string Report::text() const {
     text += fmt::format(
         "{} ({} on the {}, {} teams): {} frames, {} items; busy {:.3f} ms, blocked {:.3f}{}, starved "
         "{:.3f}{}",
-        s.name, to_string(s.kind), to_string(s.side), s.teams, s.frames, s.items, ms(s.busy), ms(s.blocked),
+        s.name, to_string(s.kind), s.on, s.teams, s.frames, s.items, ms(s.busy), ms(s.blocked),
         causes(s.outputs, s.blocked_by), ms(s.starved), causes(s.inputs, s.starved_of));
     if (s.skipped != 0) text += fmt::format("; {} skipped", s.skipped);
     if (s.teams_at_end != s.teams) text += fmt::format("; {} teams at the end", s.teams_at_end);
@@ -112,11 +112,11 @@ std::string Report::json() const {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& s = stages[i];
     text += fmt::format(
-        R"({}{{"name":{},"kind":"{}","side":"{}","teams":{},"teams_at_end":{},"inputs":{},"outputs":{},"frames":{},"items":{},"skipped":{},)"
+        R"({}{{"name":{},"kind":"{}","side":"{}","on":"{}","teams":{},"teams_at_end":{},"inputs":{},"outputs":{},"frames":{},"items":{},"skipped":{},)"
         R"("busy_ns":{},"blocked_ns":{},"blocked_ns_by_output":{},"starved_ns":{},"starved_ns_by_input":{},"latency":{}}})",
-        i == 0 ? "" : ",", json_text(s.name), to_string(s.kind), to_string(s.side), s.teams, s.teams_at_end,
-        list(s.inputs), list(s.outputs), s.frames, s.items, s.skipped, s.busy.count(), s.blocked.count(),
-        list(s.blocked_by), s.starved.count(), list(s.starved_of), json_of(s.latency));
+        i == 0 ? "" : ",", json_text(s.name), to_string(s.kind), to_string(s.side), s.on, s.teams,
+        s.teams_at_end, list(s.inputs), list(s.outputs), s.frames, s.items, s.skipped, s.busy.count(),
+        s.blocked.count(), list(s.blocked_by), s.starved.count(), list(s.starved_of), json_of(s.latency));
   }
   text += R"(],"topics":[)";
   for (std::size_t i = 0; i < topics.size(); ++i) {

@@ -30,6 +30,7 @@ struct ESKER_API Report {
     std::string name;
     StageKind kind = StageKind::kFrames;
     Side side = Side::kHost;
+    std::string on;                  // "host", "device", or of several "device 1"
     std::uint32_t teams = 0;         // to begin with
     std::uint32_t teams_at_end = 0;  // others, where Options::balance moves them
     std::vector<std::string> inputs, outputs;

@@ -6,13 +6,12 @@
 #include <cstring>
 
 #include <esker/error.hpp>
+#include <esker/pipeline/crossing.hpp>
 
 namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-// From here on a copy engine moves frames faster than lanes do.
-constexpr std::uint64_t kBatchedBytes = std::uint64_t{2} << 20;
 }  // namespace
 
 void* RunMemory::Arena::take_bytes(std::size_t bytes) {
@@ -20,7 +19,7 @@ void* RunMemory::Arena::take_bytes(std::size_t bytes) {
   if (blocks_.empty() || bytes > blocks_.back().size - blocks_.back().used) {
     const std::size_t size = std::max(bytes, kBlockBytes);
     const auto kind = is_device_ ? MemoryKind::kDevice : MemoryKind::kPinned;
-    blocks_.push_back({pool_.take(kind, size, "words of a pipeline"), {}, 0, size});
+    blocks_.push_back({pool_.take(side_, kind, size, "words of a pipeline"), {}, 0, size});
   }
   Block& block = blocks_.back();
   std::byte* const taken = block.at + block.used;
@@ -35,51 +34,52 @@ void* RunMemory::Arena::take_bytes(std::size_t bytes) {
 void RunMemory::Arena::set(const void* at, const void* bytes, std::size_t n) {
   auto* to = static_cast<std::byte*>(const_cast<void*>(at));
   if (is_device_) {
-    const auto in = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
-      return to >= block.at && to < block.at + block.used;
-    });
+    const auto in =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.has(at); });
     to = reinterpret_cast<std::byte*>(in->image.data()) + (to - in->at);
   }
   std::memcpy(to, bytes, n);
 }
-void RunMemory::Arena::copy_to_device() {
-  for (const Block& block : blocks_) device_.copy(block.at, block.image.data(), block.used);
-}
 
-RunMemory::RunMemory(const Device& device, MemoryPool& pool, const Topology& topology,
+RunMemory::RunMemory(const std::vector<Device>& devices, MemoryPool& pool, const Topology& topology,
                      const std::vector<std::uint32_t>& teams, bool balance)
-    : device_handle_{device},
-      pool_{pool},
-      topology_{topology},
-      teams_{teams},
-      balance_{balance},
-      host_arena_{device, pool, false},
-      device_arena_{device, pool, device.backend() != Backend::kCpu},
-      host_{std::make_unique<RunView>()},
-      device_{std::make_unique<RunView>()} {
-  for (RunView* const view : {host_.get(), device_.get()}) {
-    const Side side = view == host_.get() ? Side::kHost : Side::kDevice;
-    view->side = host_arena_.take<SideState>();
-    view->claimed = arena(side).take<PolledWord>();
-    view->failures = arena(side).take<PolledWord>();
-    view->drain = host_arena_.take<PolledWord>();
-    view->stop = arena(side).take<PolledWord>();
-    view->n_topics = static_cast<std::uint32_t>(topology.topics.size());
-    view->n_stages = static_cast<std::uint32_t>(topology.stages.size());
+    : devices_{devices}, pool_{pool}, topology_{topology}, teams_{teams}, balance_{balance} {
+  const auto add_side = [&](bool is_device) {
+    sides_.push_back({Arena(pool, sides(), is_device), std::make_unique<RunView>(), nullptr});
+  };
+  add_side(false);
+  for (const Device& device : devices) {
+    streams_.push_back(device.stream());
+    add_side(device.backend() != Backend::kCpu);
+  }
+  written_ = arena(kHostSide).take<PolledWord>();
+  PolledWord* const drain = arena(kHostSide).take<PolledWord>();
+  for (SideMemory& side : sides_) {
+    side.view->side = arena(kHostSide).take<SideState>();
+    side.view->claimed = side.arena.take<PolledWord>();
+    side.view->failures = side.arena.take<PolledWord>();
+    side.view->drain = drain;
+    side.view->stop = side.arena.take<PolledWord>();
+    side.view->n_topics = static_cast<std::uint32_t>(topology.topics.size());
+    side.view->n_stages = static_cast<std::uint32_t>(topology.stages.size());
   }
   for (std::uint32_t t = 0; t < topology.topics.size(); ++t) lay_out_topic(t);
   for (std::uint32_t s = 0; s < topology.stages.size(); ++s) lay_out_stage(s, teams[s]);
-  lay_out_loops();
-  if (device.backend() != Backend::kCpu) {
-    device_view_ = device_arena_.take<RunView>();
-    device_arena_.set(device_view_, device_.get(), sizeof(RunView));
-    device_arena_.copy_to_device();
+  for (std::uint32_t l = 0; l < topology.n_loops; ++l) lay_out_loop(l);
+  for (std::uint32_t s = 1; s < sides(); ++s) {
+    SideMemory& side = sides_[s];
+    if (!side.arena.is_device()) continue;
+    side.on_device = side.arena.take<RunView>();
+    side.arena.set(side.on_device, side.view.get(), sizeof(RunView));
+    for (const Arena::Block& block : side.arena.blocks())
+      devices[s - 1].copy(block.at, block.image.data(), block.used);
   }
   pool_.trim();
 }
-std::byte* RunMemory::take_frames(MemoryKind kind, std::uint64_t bytes, const std::string& what) {
+std::byte* RunMemory::take_frames(std::uint32_t side, MemoryKind kind, std::uint64_t bytes,
+                                  const std::string& what) {
   frame_bytes_ += bytes;
-  return pool_.take(kind, bytes, what);
+  return pool_.take(side, kind, bytes, what);
 }
 
 TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed,
@@ -96,9 +96,9 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.subscriptions = subscriptions;
   const Topology::TopicEnds& ends = topology_.ends[number];
   view.is_in_loop = ends.is_in_loop ? 1 : 0;
-  view.rings_publish = !ends.has_device_producer && ends.has_host_subscriber ? 1 : 0;
-  view.rings_release = ends.has_device_producer ? 0 : 1;
-  if (&freed == &host_arena_ && &producers == &device_arena_ && !ends.is_in_loop &&
+  view.rings_publish = ends.from == kHostSide && ends.to.contains(kHostSide) ? 1 : 0;
+  view.rings_release = ends.from == kHostSide ? 1 : 0;
+  if (&freed != &producers && producers.is_device() && !ends.is_in_loop &&
       std::any_of(ends.producers.begin(), ends.producers.end(), [&](auto s) { return has_many_teams(s); }))
     view.room.at = producers.take<PolledWord>();
   view.words = polled.take<FrameWords>(slots);
@@ -121,48 +121,31 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   const bool crosses = ends.crosses();
   Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
   if (crossing == Crossing::kAuto) {
-    crossing = facts.options.frame_bytes >= kBatchedBytes && !ends.is_in_loop ? Crossing::kBatched
-                                                                             : Crossing::kDirect;
+    const bool is_batched =
+        crosses && !ends.is_in_loop && facts.options.frame_bytes >= batched_from(devices_.front());
+    crossing = is_batched ? Crossing::kBatched : Crossing::kDirect;
   }
   if (crossing == Crossing::kBatched && ends.is_in_loop)
     throw Error(Error::Kind::kConfiguration,
                 "pipeline: '" + facts.options.name +
                     "' is part of a loop, where frames cross directly: Crossing::kDirect");
   crossings_.push_back(crossing);
-  const auto subscribers = static_cast<std::uint32_t>(ends.subscribers.size());
   const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
   const std::uint64_t stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   const std::uint64_t bytes = stride * std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
-  const auto frames_in = [&](MemoryKind kind) {
-    return take_frames(kind, bytes, "frames of '" + facts.options.name + "'");
-  };
-  const auto pinned = [&] { return frames_in(MemoryKind::kPinned); };
-  const auto on_device = [&] { return frames_in(MemoryKind::kDevice); };
-  Arena& producers = arena(ends.has_device_producer ? Side::kDevice : Side::kHost);
-  TopicView& host = host_->topics[number];
-  TopicView& gpu = device_->topics[number];
+  Arena& producers = arena(ends.from);
   if (crossing == Crossing::kBatched) {
-    const bool to_device = !ends.has_device_producer;
-    // Each ring has places for all subscribers, by their numbers, and one for the mover.
-    const std::uint32_t places = subscribers + 1;
-    host = ring(number, host_arena_, host_arena_, host_arena_, pinned(), places);
-    gpu = ring(number, device_arena_, to_device ? device_arena_ : host_arena_, host_arena_, on_device(),
-               places);
-    crossed_.push_back({number, to_device, subscribers});
-    const auto does_not_read = [](const TopicView& view, std::uint32_t place) {
-      for (std::uint64_t slot = 0; slot < view.slots(); ++slot)
-        view.freed[place * view.slots() + slot].store_relaxed(~std::uint64_t{0});
-    };
-    for (std::uint32_t place = 0; place < subscribers; ++place)
-      does_not_read(topology_.stages[ends.subscribers[place]].side == Side::kDevice ? host : gpu, place);
-    does_not_read(to_device ? gpu : host, subscribers);
-  } else if (crosses) {
-    std::byte* const frames = crossing == Crossing::kManaged ? frames_in(MemoryKind::kManaged) : pinned();
-    host = gpu = ring(number, producers, host_arena_, host_arena_, frames, subscribers);
-  } else if (ends.has_device_producer) {
-    gpu = ring(number, device_arena_, device_arena_, device_arena_, on_device(), subscribers);
+    lay_out_rings(number, bytes);
   } else {
-    host = gpu = ring(number, host_arena_, host_arena_, host_arena_, pinned(), subscribers);
+    const bool is_on_device = !crosses && ends.from != kHostSide;
+    const MemoryKind kind = is_on_device                     ? MemoryKind::kDevice
+                            : crossing == Crossing::kManaged ? MemoryKind::kManaged
+                                                             : MemoryKind::kPinned;
+    std::byte* const frames = take_frames(ends.from, kind, bytes, "frames of '" + facts.options.name + "'");
+    Arena& polled = is_on_device ? producers : arena(kHostSide);
+    const TopicView view =
+        ring(number, producers, polled, polled, frames, static_cast<std::uint32_t>(ends.subscribers.size()));
+    for (std::uint32_t side = 0; side < sides(); ++side) topic(side, number) = view;
   }
   std::uint64_t open = 0, outside = 0;
   for (const std::uint32_t s : ends.producers) {
@@ -177,8 +160,41 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
        {std::pair{&RunView::open_producers, open}, {&RunView::outside_producers, outside}}) {
     PolledWord* const at = producers.take<PolledWord>();
     producers.set(at, value);
-    ((*host_).*word)[number] = ((*device_).*word)[number] = at;
+    for (const SideMemory& side : sides_) ((*side.view).*word)[number] = at;
   }
+}
+
+void RunMemory::lay_out_rings(std::uint32_t number, std::uint64_t bytes) {
+  const TopicFacts& facts = topology_.topics[number];
+  const Topology::TopicEnds& ends = topology_.ends[number];
+  const auto subscribers = static_cast<std::uint32_t>(ends.subscribers.size());
+  // From the producers' device to the host, and from there to other devices.
+  std::set<std::uint32_t> others = ends.to;
+  others.erase(ends.from), others.erase(kHostSide);
+  std::vector<Crossed> movers;
+  const auto add_mover = [&](std::uint32_t side, bool to_device) {
+    movers.push_back({number, side, to_device, subscribers + static_cast<std::uint32_t>(movers.size())});
+  };
+  if (ends.from != kHostSide) add_mover(ends.from, false);
+  for (const std::uint32_t side : others) add_mover(side, true);
+  // Each ring has places for all subscribers, by their numbers, and for all movers.
+  const auto places = subscribers + static_cast<std::uint32_t>(movers.size());
+  others.insert({kHostSide, ends.from});
+  for (const std::uint32_t side : others) {
+    const auto kind = side == kHostSide ? MemoryKind::kPinned : MemoryKind::kDevice;
+    std::byte* const frames = take_frames(side, kind, bytes, "frames of '" + facts.options.name + "'");
+    Arena& own = arena(side);
+    TopicView& view = topic(side, number);
+    view = ring(number, own, side == ends.from ? arena(kHostSide) : own, arena(kHostSide), frames, places);
+    for (std::uint32_t place = 0; place < places; ++place) {
+      const std::uint32_t reads = place < subscribers ? topology_.stages[ends.subscribers[place]].side
+                                  : movers[place - subscribers].to_device ? kHostSide
+                                                                          : ends.from;
+      for (std::uint64_t slot = 0; slot < view.slots() && reads != side; ++slot)
+        view.freed[place * view.slots() + slot].store_relaxed(~std::uint64_t{0});
+    }
+  }
+  crossed_.insert(crossed_.end(), movers.begin(), movers.end());
 }
 
 void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
@@ -188,7 +204,7 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   view.n_inputs = static_cast<std::uint32_t>(facts.inputs.size());
   view.parts = facts.parts;
   view.teams = teams;
-  if (balance_ && facts.side == Side::kDevice && facts.workers == 0 && facts.inputs.size() == 1)
+  if (balance_ && facts.side != kHostSide && facts.workers == 0 && facts.inputs.size() == 1)
     view.most_teams = std::max(topology_.most_teams(number), teams);
   view.maps_to = facts.kind == StageKind::kMap ? facts.outputs[0] : kNone;
   view.loop = topology_.loop[number];
@@ -213,69 +229,76 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
     const auto& subscribers = topology_.ends[t].subscribers;
     const auto index = static_cast<std::uint32_t>(std::find(subscribers.begin(), subscribers.end(), number) -
                                                   subscribers.begin());
-    const bool is_from_host = facts.side == Side::kDevice && !topology_.ends[t].has_device_producer &&
-                              crossings_[t] != Crossing::kBatched;
+    const bool is_over_bus = facts.side != kHostSide && topology_.ends[t].from != facts.side &&
+                             crossings_[t] != Crossing::kBatched;
     SubscriptionView& input = view.inputs[i];
     input = {t, index, own.take<PolledWord>(), own.take<PolledWord>(), {}, nullptr};
-    if (is_from_host && has_many_teams(number)) input.seen.at = own.take<PolledWord>();
-    if (is_from_host && view.parts > 1) input.copies = own.take<FrameWords>(host_->topics[t].slots());
+    if (is_over_bus && has_many_teams(number)) input.seen.at = own.take<PolledWord>();
+    if (is_over_bus && view.parts > 1) input.copies = own.take<FrameWords>(topic(facts.side, t).slots());
     if (topology_.topics[t].options.when_full == WhenFull::kDropOldest) {
-      host_->topics[t].drops_from = device_->topics[t].drops_from = view.inputs[i].next;
-      host_->topics[t].dropped = device_->topics[t].dropped = own.take<PolledWord>();
+      topic(kHostSide, t).drops_from = input.next;
+      topic(kHostSide, t).dropped = own.take<PolledWord>();
     }
   }
-  if (facts.is_staged && facts.side == Side::kDevice) {
+  if (facts.is_staged && facts.side != kHostSide) {
     for (const std::uint32_t t : facts.inputs)
-      view.staging_stride = std::max(view.staging_stride, device_->topics[t].stride);
+      view.staging_stride = std::max(view.staging_stride, topic(facts.side, t).stride);
     std::uint32_t rows = teams;
     if (balance_) {
       rows = 0;
       for (std::uint32_t s = 0; s < topology_.stages.size(); ++s)
-        rows += topology_.stages[s].side == Side::kDevice ? teams_[s] : 0;
+        rows += topology_.stages[s].side == facts.side ? teams_[s] : 0;
     }
-    view.staging = take_frames(MemoryKind::kDevice, view.staging_stride * rows,
+    view.staging = take_frames(facts.side, MemoryKind::kDevice, view.staging_stride * rows,
                                "staged frames of '" + facts.name + "'");
   }
   StageState* const state = own.take<StageState>();
   own.set(&state->active, teams);
-  host_->stages[number] = device_->stages[number] = view;
-  host_->states[number] = device_->states[number] = state;
-}
-
-void RunMemory::lay_out_loops() {
-  for (std::uint32_t l = 0; l < topology_.n_loops; ++l) {
-    LoopView loop{};
-    bool is_device = false;
-    for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
-      if (topology_.loop[s] != l) continue;
-      is_device = is_device || topology_.stages[s].side == Side::kDevice;
-      const StageView& view = host_->stages[s];
-      for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
-        const bool inside = topology_.is_inside(view.inputs[i].topic, l);
-        std::uint32_t& n = inside ? loop.n_inside : loop.n_outside;
-        if (n == LoopView::kMost)
-          throw Error(Error::Kind::kConfiguration, "pipeline: a loop has more than 16 topics");
-        (inside ? loop.inside : loop.outside)[n++] = {view.inputs[i].topic, view.inputs[i].done};
-      }
-    }
-    for (RunView* const view : {host_.get(), device_.get()}) {
-      const bool is_gpu = view == device_.get();
-      loop.is_judged_here = is_gpu == is_device ? 1 : 0;
-      Arena& own = arena(is_gpu ? Side::kDevice : Side::kHost);
-      LoopView* const at = own.take<LoopView>();
-      own.set(at, &loop, sizeof loop);
-      view->loops[l] = at;
-    }
+  for (std::uint32_t side = 0; side < sides(); ++side) {
+    sides_[side].view->stages[number] = view;
+    sides_[side].view->states[number] = state;
+    if (side != facts.side) sides_[side].view->stages[number].most_teams = 0;  // teams stay on their device
   }
 }
 
-RunMemory::Snapshot RunMemory::snapshot(const Stream& stream) const {
+void RunMemory::lay_out_loop(std::uint32_t number) {
+  LoopView loop{};
+  for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
+    if (topology_.loop[s] != number) continue;
+    const StageView& view = host().stages[s];
+    for (std::uint32_t i = 0; i < view.n_inputs; ++i) {
+      const SubscriptionView& input = view.inputs[i];
+      const TopicView& from = topic(topology_.stages[s].side, input.topic);
+      const bool inside = topology_.is_inside(input.topic, number);
+      std::uint32_t& n = inside ? loop.n_inside : loop.n_outside;
+      if (n == LoopView::kMost)
+        throw Error(Error::Kind::kConfiguration, "pipeline: a loop has more than 16 topics");
+      (inside ? loop.inside : loop.outside)[n++] = {
+          input.topic, from.shift, input.done, from.tail, from.end, host().outside_producers[input.topic]};
+    }
+  }
+  std::set<std::uint32_t> on = topology_.sides_of(number);
+  if (on.size() > 1) on.erase(kHostSide);
+  if (on.size() > 1) loops_of_several_.push_back(loop);
+  for (std::uint32_t side = 0; side < sides(); ++side) {
+    loop.is_judged_here = on.size() == 1 && on.contains(side) ? 1 : 0;
+    LoopView* const at = arena(side).take<LoopView>();
+    arena(side).set(at, &loop, sizeof loop);
+    sides_[side].view->loops[number] = at;
+  }
+}
+
+RunMemory::Snapshot RunMemory::snapshot() const {
   Snapshot snapshot;
-  for (const Arena::Block& block : device_arena_.blocks()) {
-    snapshot.blocks_.push_back({block.at, std::vector<std::uint64_t>(block.used / 8)});
-    device_handle_.copy_async(snapshot.blocks_.back().copy.data(), block.at, block.used, stream);
+  for (std::uint32_t side = 1; side < sides(); ++side) {
+    if (!sides_[side].arena.is_device()) continue;
+    for (const Arena::Block& block : sides_[side].arena.blocks()) {
+      snapshot.blocks_.push_back({block.at, std::vector<std::uint64_t>(block.used / 8)});
+      devices_[side - 1].copy_async(snapshot.blocks_.back().copy.data(), block.at, block.used,
+                                    streams_[side - 1]);
+    }
   }
-  stream.synchronize();
+  for (const Stream& stream : streams_) stream.synchronize();
   return snapshot;
 }
 const void* RunMemory::Snapshot::find(const void* at) const {
@@ -284,6 +307,20 @@ const void* RunMemory::Snapshot::find(const void* at) const {
     if (offset < block.copy.size() * 8) return block.copy.data() + offset / 8;
   }
   return at;  // the host's
+}
+void RunMemory::write(PolledWord* word, std::uint64_t value) const {
+  for (std::uint32_t side = 1; side < sides(); ++side) {
+    const auto& blocks = sides_[side].arena.blocks();
+    if (!sides_[side].arena.is_device() ||
+        std::none_of(blocks.begin(), blocks.end(),
+                     [&](const Arena::Block& block) { return block.has(word); }))
+      continue;
+    written_->word.store_relaxed(value);
+    devices_[side - 1].copy_async(word, written_, sizeof value, streams_[side - 1]);
+    streams_[side - 1].synchronize();
+    return;
+  }
+  word->word.store_release(value);
 }
 
 }  // namespace esker::pipeline::detail

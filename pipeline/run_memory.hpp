@@ -13,39 +13,41 @@
 
 namespace esker::pipeline::detail {
 
-/// A topic whose frames a copy engine moves: a ring on each side.
+/// A topic whose frames a copy engine moves between the host's ring and that of a device.
 struct Crossed {
-  std::uint32_t topic;
+  std::uint32_t topic, side;  // the device's
   bool to_device;
-  std::uint32_t host_subscription;  // to_device: the mover's, of the host's ring
+  std::uint32_t subscription;  // the mover's, of the ring that it takes from
 };
 
-/// Contract Written before a run, by one thread. Words lie where they are polled, as far as the other
-///          side can write there: what the host writes and the GPU polls is in pinned memory, unless a
-///          copy brings it.
+/// Contract Written before a run, by one thread. Words lie where they are polled, as far as other
+///          sides can write there: what one side writes and another one's GPU polls is in pinned memory,
+///          unless a copy brings it. What two devices share is in pinned memory, too.
 /// Errors   Error{kOutOfMemory}: names the topic and its size.
 class RunMemory {
  public:
   /// Takes all of it from `pool`.
-  RunMemory(const Device& device, MemoryPool& pool, const Topology& topology,
+  RunMemory(const std::vector<Device>& devices, MemoryPool& pool, const Topology& topology,
             const std::vector<std::uint32_t>& teams, bool balance);
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;
 
-  const RunView& host() const { return *host_; }
-  /// In the device's memory; null: no stage is there.
-  const RunView* device() const { return device_view_; }
-  /// The same with the device's addresses, for those who copy there.
-  const RunView& device_addresses() const { return *device_; }
-  PolledWord* device_stop() const { return device_->stop; }
+  std::uint32_t sides() const { return static_cast<std::uint32_t>(sides_.size()); }
+  const RunView& host() const { return view(kHostSide); }
+  /// With this side's addresses: those of a device's memory are for who copies.
+  const RunView& view(std::uint32_t side) const { return *sides_[side].view; }
+  /// In the device's memory; null: the side is the host's.
+  const RunView* on_device(std::uint32_t side) const { return sides_[side].on_device; }
   const std::vector<Crossed>& crossed() const { return crossed_; }
-  const SideState& side(Side side) const { return *(side == Side::kHost ? host_ : device_)->side; }
-  /// What the words of both sides say, at some time between the call and its end. The device's are copied, on
-  /// `stream`, all of them at once.
+  const SideState& state(std::uint32_t side) const { return *view(side).side; }
+  /// Of several devices: nobody among their teams reads all of its words.
+  const std::vector<LoopView>& loops_of_several() const { return loops_of_several_; }
+  /// What the words of all sides say, at some time between the call and its end. The devices' are copied, all
+  /// of them at once; the host's are read when they are asked for.
   class Snapshot {
    public:
     std::uint64_t word(const PolledWord* at) const {
-      return static_cast<const Word*>(find(at))->load_relaxed();
+      return static_cast<const Word*>(find(at))->load_acquire();
     }
     const StageState& stage(const StageState* at) const { return *static_cast<const StageState*>(find(at)); }
 
@@ -58,24 +60,27 @@ class RunMemory {
     };
     std::vector<Block> blocks_;
   };
-  Snapshot snapshot(const Stream& stream) const;
+  Snapshot snapshot() const;
+  /// A word of any side's, while the run goes on. One thread at a time.
+  void write(PolledWord* word, std::uint64_t value) const;
   std::uint32_t teams(std::uint32_t stage) const { return teams_[stage]; }
   Crossing crossing(std::uint32_t topic) const { return crossings_[topic]; }
   std::uint64_t frame_memory_bytes() const { return frame_bytes_; }
 
  private:
-  /// Memory of many small things, all 0 at first. The device's is laid out on the host, and copied when all of
+  /// Memory of many small things, all 0 at first. A device's is laid out on the host, and copied when all of
   /// it is there.
   class Arena {
    public:
     struct Block {
       std::byte* at;
-      std::vector<std::uint64_t> image;  // of the device's memory
+      std::vector<std::uint64_t> image;  // of a device's memory
       std::size_t used = 0, size;
+      bool has(const void* address) const { return address >= at && address < at + used; }
     };
 
-    Arena(const Device& device, MemoryPool& pool, bool is_device)
-        : device_{device}, pool_{pool}, is_device_{is_device} {}
+    Arena(MemoryPool& pool, std::uint32_t side, bool is_device)
+        : pool_{pool}, side_{side}, is_device_{is_device} {}
     template <class T>
     T* take(std::size_t n = 1) {
       return static_cast<T*>(take_bytes(n * sizeof(T)));
@@ -83,38 +88,47 @@ class RunMemory {
     /// Writes a word, as the run begins with it.
     void set(PolledWord* word, std::uint64_t value) { set(word, &value, sizeof value); }
     void set(const void* at, const void* bytes, std::size_t n);
-    void copy_to_device();
 
+    bool is_device() const { return is_device_; }
     const std::vector<Block>& blocks() const { return blocks_; }
 
    private:
     void* take_bytes(std::size_t bytes);
-    const Device device_;
     MemoryPool& pool_;
+    const std::uint32_t side_;
     const bool is_device_;
     std::vector<Block> blocks_;
+  };
+  struct SideMemory {
+    Arena arena;
+    std::unique_ptr<RunView> view;
+    const RunView* on_device = nullptr;
   };
 
   bool has_many_teams(std::uint32_t stage) const;
   void lay_out_topic(std::uint32_t number);
   void lay_out_stage(std::uint32_t number, std::uint32_t teams);
-  void lay_out_loops();
-  Arena& arena(Side side) { return side == Side::kHost ? host_arena_ : device_arena_; }
-  /// A ring's memory, in the view of `side` or of both.
+  void lay_out_loop(std::uint32_t number);
+  Arena& arena(std::uint32_t side) { return sides_[side].arena; }
+  TopicView& topic(std::uint32_t side, std::uint32_t number) { return sides_[side].view->topics[number]; }
+  /// The rings of a topic that is copied: the host's, and one on each device that has stages of it.
+  void lay_out_rings(std::uint32_t number, std::uint64_t bytes);
+  /// A ring's memory.
   TopicView ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed, std::byte* frames,
                  std::uint32_t subscriptions);
 
-  /// Memory of frames.
-  std::byte* take_frames(MemoryKind kind, std::uint64_t bytes, const std::string& what);
+  /// Memory of a topic's frames.
+  std::byte* take_frames(std::uint32_t side, MemoryKind kind, std::uint64_t bytes, const std::string& what);
 
-  const Device device_handle_;
+  const std::vector<Device> devices_;
+  std::vector<Stream> streams_;  // of devices: for copies while kernels run
   MemoryPool& pool_;
   const Topology& topology_;
   const std::vector<std::uint32_t> teams_;
-  const bool balance_;  // teams move between the device's stages
-  Arena host_arena_, device_arena_;
-  std::unique_ptr<RunView> host_, device_;
-  RunView* device_view_ = nullptr;
+  const bool balance_;  // teams move between a device's stages
+  std::vector<SideMemory> sides_;
+  PolledWord* written_ = nullptr;  // what write() copies
+  std::vector<LoopView> loops_of_several_;
   std::vector<Crossed> crossed_;
   std::vector<Crossing> crossings_;
   std::uint64_t frame_bytes_ = 0;

@@ -35,6 +35,8 @@ struct SideState {
   std::int32_t code;
   std::uint64_t values[2];
   FailedFrame failed[kMostFailures];
+
+  Outcome how() const { return static_cast<Outcome>(outcome.word.load_acquire()); }  // [outcome]
 };
 
 /// Sums over the teams of a stage.
@@ -80,13 +82,36 @@ struct StageView {
 struct LoopView {
   static constexpr std::uint32_t kMost = 16;
   std::uint32_t n_outside, n_inside;
-  std::uint32_t is_judged_here;  // by this side's stages: the GPU's, where it has some
+  std::uint32_t is_judged_here;  // by this side's stages: those of its GPU, where it has one. Of a loop over
+                                 // several GPUs the host's monitor judges
   struct End {
-    std::uint32_t topic;
-    PolledWord* done;
+    std::uint32_t topic, shift;
+    PolledWord* done;  // how far its stage has read it
+    PolledWord *tail, *end;
+    PolledWord* outside_producers;
   };
-  End outside[kMost];  // topics that feed it, and how far its stages have read them
+  End outside[kMost];  // topics that feed it
   End inside[kMost];   // its own
+
+  /// All that feeds the loop has ended, and nothing is in it. `finished`: frames of its topics then. What
+  /// `read_first(word)` says is from before what `read_then(word)` says.
+  template <class ReadFirst, class ReadThen>
+  ESKER_HD bool has_ended(const ReadFirst& read_first, const ReadThen& read_then,
+                          std::uint64_t* finished) const {
+    for (std::uint32_t i = 0; i < n_outside; ++i) {
+      const std::uint64_t n = read_first(outside[i].end);
+      if (n == kOpen || read_first(outside[i].done) != n) return false;
+    }
+    for (std::uint32_t i = 0; i < n_inside; ++i) {
+      if (read_first(inside[i].outside_producers) != 0) return false;
+    }
+    // First all that has been finished, then all that has been created: docs/design/exact-end.md.
+    for (std::uint32_t i = 0; i < n_inside; ++i) finished[i] = read_first(inside[i].done);
+    for (std::uint32_t i = 0; i < n_inside; ++i) {
+      if (read_then(inside[i].tail) != finished[i] << inside[i].shift) return false;
+    }
+    return true;
+  }
 };
 
 /// One side's view of the run. In that side's memory.
@@ -101,7 +126,7 @@ struct RunView {
   PolledWord* claimed;   // in this side's memory: not 0, one of it has ended the run
   PolledWord* failures;  // likewise: frames that it has marked as failed
   PolledWord* drain;     // of the host: not 0: sources end
-  PolledWord* stop;      // likewise: not 0, the other side has ended the run
+  PolledWord* stop;      // in this side's memory: not 0, another side has ended the run
   std::uint32_t n_topics, n_stages;
 
   ESKER_HD bool is_over() const {
@@ -143,21 +168,10 @@ struct RunView {
   ESKER_HD bool try_end_loop(std::uint32_t number) const {
     const LoopView& loop = *loops[number];
     if (loop.is_judged_here == 0) return false;
-    for (std::uint32_t i = 0; i < loop.n_outside; ++i) {
-      const std::uint64_t end = topics[loop.outside[i].topic].end->word.load_acquire();
-      if (end == kOpen || loop.outside[i].done->word.load_acquire() != end) return false;
-    }
-    for (std::uint32_t i = 0; i < loop.n_inside; ++i) {
-      if (outside_producers[loop.inside[i].topic]->word.load_acquire() != 0) return false;
-    }
-    // First all that has been finished, then all that has been created: docs/design/exact-end.md.
     std::uint64_t finished[LoopView::kMost];
-    for (std::uint32_t i = 0; i < loop.n_inside; ++i) finished[i] = loop.inside[i].done->word.load_acquire();
-    for (std::uint32_t i = 0; i < loop.n_inside; ++i) {
-      const TopicView& topic = topics[loop.inside[i].topic];
-      if (topic.tail->word.load_acquire() != finished[i] << topic.shift) return false;
-    }
-    for (std::uint32_t i = 0; i < loop.n_inside; ++i) topics[loop.inside[i].topic].close(finished[i]);
+    const auto read = [](const PolledWord* at) { return at->word.load_acquire(); };
+    if (!loop.has_ended(read, read, finished)) return false;
+    for (std::uint32_t i = 0; i < loop.n_inside; ++i) loop.inside[i].end->word.store_release(finished[i]);
     return true;
   }
 };

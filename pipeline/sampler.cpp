@@ -30,25 +30,28 @@ std::uint64_t frontier(std::uint64_t from, std::uint64_t end, const IsPast& is_p
 
 }  // namespace
 
-Sampler::Sampler(const Topology& topology, const RunMemory& memory, const Stream& stream)
-    : topology_{topology}, memory_{memory}, stream_{stream} {
+Sampler::Sampler(const Topology& topology, const RunMemory& memory) : topology_{topology}, memory_{memory} {
   for (std::uint32_t t = 0; t < topology.topics.size(); ++t) {
     const Topology::TopicEnds& ends = topology.ends[t];
-    const TopicView& host = memory.host().topics[t];
-    const TopicView& device = memory.device_addresses().topics[t];
-    const bool is_batched = memory.crossing(t) == Crossing::kBatched && ends.crosses();
     TopicState state{};
-    state.ring = ends.has_device_producer ? device : host;
-    state.is_visible = !ends.has_device_producer || ends.crosses();
+    state.ring = memory.view(ends.from).topics[t];
+    state.is_visible = ends.from == kHostSide || ends.crosses();
     copies_ = copies_ || (!state.is_visible && !ends.producers.empty());
-    for (std::uint32_t i = 0; i < ends.subscribers.size(); ++i) {
-      const bool is_device = topology.stages[ends.subscribers[i]].side == Side::kDevice;
-      const TopicView& ring = is_device ? device : host;
-      state.readers.push_back({state.is_visible ? ring.freed + i * ring.slots() : nullptr, 0,
-                               is_batched && is_device != ends.has_device_producer});
+    // The movers that bring frames to each side, if some do.
+    std::vector<std::uint32_t> behind(memory.sides(), kNone);
+    for (const Crossed& crossed : memory.crossed()) {
+      if (crossed.topic != t) continue;
+      const std::uint32_t from = crossed.to_device ? kHostSide : crossed.side;
+      const TopicView& ring = memory.view(from).topics[t];
+      behind[crossed.to_device ? crossed.side : kHostSide] = static_cast<std::uint32_t>(state.movers.size());
+      state.movers.push_back({ring.freed + crossed.subscription * ring.slots(), 0, behind[from]});
+      state.rings = std::max(state.rings, behind[from] == kNone ? 2u : 3u);
     }
-    if (is_batched)
-      state.mover = Reader{state.ring.freed + ends.subscribers.size() * state.ring.slots(), 0, false};
+    for (std::uint32_t i = 0; i < ends.subscribers.size(); ++i) {
+      const std::uint32_t side = topology.stages[ends.subscribers[i]].side;
+      const TopicView& ring = memory.view(side).topics[t];
+      state.readers.push_back({state.is_visible ? ring.freed + i * ring.slots() : nullptr, 0, behind[side]});
+    }
     topics_.push_back(std::move(state));
   }
 }
@@ -56,14 +59,14 @@ Sampler::Sampler(const Topology& topology, const RunMemory& memory, const Stream
 void Sampler::sample(std::chrono::steady_clock::time_point now) {
   std::optional<RunMemory::Snapshot> words;
   if (copies_ && now - copied_at_ >= kCopyEvery) {
-    words = memory_.snapshot(stream_);
+    words = memory_.snapshot();
     copied_at_ = now;
   }
   for (std::uint32_t t = 0; t < topics_.size(); ++t) {
     TopicState& topic = topics_[t];
     if (topology_.ends[t].producers.empty()) continue;
     if (topic.is_visible) {
-      sample_visible(topic, !topology_.ends[t].has_device_producer);
+      sample_visible(topic, topology_.ends[t].from == kHostSide);
     } else if (words.has_value()) {
       sample_copied(topic, t, *words);
     } else {
@@ -71,7 +74,7 @@ void Sampler::sample(std::chrono::steady_clock::time_point now) {
     }
     std::uint64_t freed = topic.published;
     for (const Reader& reader : topic.readers) freed = std::min(freed, reader.at);
-    const std::uint64_t most = topic.ring.slots() * (topic.mover.has_value() ? 2 : 1);
+    const std::uint64_t most = topic.ring.slots() * topic.rings;
     Fill& fill = topic.fill;
     fill.now = std::min(topic.published - freed, most);
     ++fill.samples;
@@ -80,7 +83,7 @@ void Sampler::sample(std::chrono::steady_clock::time_point now) {
   }
 }
 
-void Sampler::sample_visible(TopicState& topic, bool has_host_producer) {
+void Sampler::sample_visible(TopicState& topic, bool is_from_host) {
   const TopicView& ring = topic.ring;
   topic.published =
       frontier(topic.published, kOpen, [&](std::uint64_t frame) { return ring.was_published(frame); });
@@ -89,10 +92,10 @@ void Sampler::sample_visible(TopicState& topic, bool has_host_producer) {
       return reader.freed[ring.slot_of(frame)].load_relaxed() > ring.round_of(frame);
     });
   };
-  if (topic.mover.has_value()) advance(*topic.mover);
+  for (Reader& mover : topic.movers) advance(mover);
   for (Reader& reader : topic.readers) advance(reader);
   topic.reserved = topic.published;
-  if (has_host_producer)
+  if (is_from_host)
     topic.reserved =
         std::max(topic.reserved, (ring.tail->word.load_relaxed() + ring.positions() - 1) >> ring.shift);
   topic.has_ended = ring.end->word.load_relaxed() <= topic.published;
@@ -113,10 +116,13 @@ void Sampler::sample_copied(TopicState& topic, std::uint32_t number, const RunMe
   topic.has_ended = words.word(ring.end) <= topic.published;
 }
 
+std::uint64_t Sampler::there_for(const TopicState& topic, const Reader& reader) {
+  return reader.behind == kNone ? topic.published : topic.movers[reader.behind].at;
+}
 std::uint64_t Sampler::available(std::uint32_t number, std::uint32_t reader) const {
   const TopicState& topic = topics_[number];
   const Reader& its = topic.readers[reader];
-  const std::uint64_t there = its.is_behind_mover ? topic.mover->at : topic.published;
+  const std::uint64_t there = there_for(topic, its);
   return there > its.at ? there - its.at : 0;
 }
 
@@ -124,9 +130,11 @@ bool Sampler::is_full(std::uint32_t number, std::uint32_t producer) const {
   const TopicState& topic = topics_[number];
   const Topology::TopicEnds& ends = topology_.ends[number];
   if (ends.is_in_loop && topology_.loop[producer] != kNone) return false;  // there nobody waits
-  std::uint64_t freed = topic.mover.has_value() ? topic.mover->at : topic.published;
-  for (const Reader& reader : topic.readers) {
-    if (!reader.is_behind_mover) freed = std::min(freed, reader.at);
+  std::uint64_t freed = topic.published;
+  for (const auto* readers : {&topic.readers, &topic.movers}) {
+    for (const Reader& reader : *readers) {
+      if (reader.behind == kNone) freed = std::min(freed, reader.at);
+    }
   }
   const std::uint64_t slots = topic.ring.slots();
   const std::uint64_t room = ends.is_in_loop ? (slots + 1) / 2 : slots;

@@ -27,7 +27,7 @@ struct StageActivity {
 /// Errors   Error of the device, from a copy.
 class Sampler {
  public:
-  Sampler(const Topology& topology, const RunMemory& memory, const Stream& stream);
+  Sampler(const Topology& topology, const RunMemory& memory);
 
   void sample(std::chrono::steady_clock::time_point now);
 
@@ -36,27 +36,31 @@ class Sampler {
     std::uint64_t now = 0;  // in the last sample
   };
   const Fill& fill(std::uint32_t topic) const { return topics_[topic].fill; }
+  /// That a frame of the topic goes through, one after the other.
+  std::uint32_t rings(std::uint32_t topic) const { return topics_[topic].rings; }
   /// In the last sample. None: not known.
   std::optional<StageActivity> activity(std::uint32_t stage) const;
 
  private:
-  /// How far those have come who read a ring: subscribers, and the mover of a topic that it copies.
+  /// How far those have come who read a ring: subscribers, and the movers of a topic that they copy.
   struct Reader {
-    const Word* freed;  // one a slot; null: in the GPU's memory
-    std::uint64_t at;   // frames
-    bool is_behind_mover;
+    const Word* freed;     // one a slot; null: in the GPU's memory
+    std::uint64_t at;      // frames
+    std::uint32_t behind;  // the mover that it reads what it has moved; kNone: it reads what is published
   };
   struct TopicState {
     TopicView ring;               // that producers publish into
     bool is_visible;              // to the host, without a copy
     std::vector<Reader> readers;  // subscribers, in order
-    std::optional<Reader> mover;
+    std::vector<Reader> movers;
+    std::uint32_t rings = 1;
     std::uint64_t published = 0;
     std::uint64_t reserved = 0;  // with those that are being filled
     bool has_ended = false;
     Fill fill;
   };
-  void sample_visible(TopicState& topic, bool has_host_producer);
+  void sample_visible(TopicState& topic, bool is_from_host);
+  static std::uint64_t there_for(const TopicState& topic, const Reader& reader);
   void sample_copied(TopicState& topic, std::uint32_t number, const RunMemory::Snapshot& words);
   std::uint64_t available(std::uint32_t topic, std::uint32_t reader) const;
   bool is_full(std::uint32_t topic, std::uint32_t producer) const;
@@ -64,7 +68,6 @@ class Sampler {
   static constexpr std::chrono::milliseconds kCopyEvery{10};
   const Topology& topology_;
   const RunMemory& memory_;
-  const Stream& stream_;
   bool copies_ = false;  // some topic is in the GPU's memory
   std::chrono::steady_clock::time_point copied_at_{};
   std::vector<TopicState> topics_;

@@ -25,9 +25,9 @@ ESKER_HD bool is_ready(const Word& word, const Ready& ready) {
   return ready(word.load_relaxed()) && ready(word.load_acquire());
 }
 
-/// How far teams of a GPU have got with frames of a topic whose words are the host's, in the GPU's memory: those
-/// whose frame is far from there wait here, and leave the bus to others. Only a hint: they look themselves,
-/// too, though seldom, since frames need not come in order.
+/// How far teams of a GPU have got with frames of a topic whose words are the host's, in the GPU's memory:
+/// those whose frame is far from there wait here, and leave the bus to others. Only a hint: they look
+/// themselves, too, though seldom, since frames need not come in order.
 struct Progress {
   static constexpr std::uint64_t kWindow = 32, kFarPolls = 64;
   /// The end has been seen; the other bits are how many frames there are.
@@ -213,7 +213,9 @@ struct TopicView {
     const auto round = static_cast<std::uint32_t>(its.published.load_relaxed() >> 32);
     return static_cast<std::int32_t>(round - static_cast<std::uint32_t>(round_of(frame) + 1)) >= 0;
   }
-  ESKER_HD bool was_published(std::uint64_t frame) const { return was_published(words[slot_of(frame)], frame); }
+  ESKER_HD bool was_published(std::uint64_t frame) const {
+    return was_published(words[slot_of(frame)], frame);
+  }
   /// After sees() has said no: the frame will not come.
   ESKER_HD bool has_ended_before(std::uint64_t frame) const {
     return is_ready(end->word, [&](std::uint64_t n) { return n <= frame; });  // [end]
@@ -233,8 +235,8 @@ struct SubscriptionView {
   PolledWord* next;            // frames that teams have claimed
   PolledWord* done;            // frames whose function has returned
   Progress seen;               // frames that teams of a GPU have seen published
-  FrameWords* copies;          // of a map whose frames have parts: of the words of the host's frames, one a slot,
-                               // made by the team that has the first part; else null
+  FrameWords* copies;  // of a map whose frames have parts: of the words of the host's frames, one a slot,
+                       // made by the team that has the first part; else null
 };
 
 }  // namespace esker::pipeline::detail

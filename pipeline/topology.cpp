@@ -39,12 +39,11 @@ void connect(Topology& t) {
     const StageFacts& stage = t.stages[s];
     for (const std::uint32_t topic : stage.inputs) {
       t.ends[topic].subscribers.push_back(s);
-      (stage.side == Side::kDevice ? t.ends[topic].has_device_subscriber
-                                   : t.ends[topic].has_host_subscriber) = true;
+      t.ends[topic].to.insert(stage.side);
     }
     for (const std::uint32_t topic : stage.outputs) {
       t.ends[topic].producers.push_back(s);
-      if (stage.side == Side::kDevice) t.ends[topic].has_device_producer = true;
+      t.ends[topic].from = stage.side;
     }
   }
 }
@@ -144,9 +143,10 @@ void check_topic(const Topology& t, std::uint32_t number) {
         "'{}' is the output of a map, whose frames have their input's numbers: nobody else can publish there",
         options.name));
   for (const std::uint32_t s : ends.producers) {
-    if ((t.stages[s].side == Side::kDevice) != ends.has_device_producer)
+    if (t.stages[s].side != ends.from)
       refuse(fmt::format(
-          "stages of the host and of the device publish into '{}': make a topic for each, and take from both",
+          "stages of the {} and of the {} publish into '{}': make a topic for each, and take from both",
+          t.name_of(std::min(t.stages[s].side, ends.from)), t.name_of(std::max(t.stages[s].side, ends.from)),
           options.name));
   }
   if (has_map) {
@@ -158,8 +158,8 @@ void check_topic(const Topology& t, std::uint32_t number) {
           "map '{}' works in parts, so frames of '{}' must have room for as many items as those of '{}'",
           stage.name, options.name, in.options.name));
   }
-  if (options.when_full == WhenFull::kDropOldest && (ends.has_device_producer || ends.has_device_subscriber ||
-                                                     ends.subscribers.size() != 1 || ends.is_in_loop))
+  if (options.when_full == WhenFull::kDropOldest &&
+      (ends.from != kHostSide || ends.crosses() || ends.subscribers.size() != 1 || ends.is_in_loop))
     refuse(fmt::format(
         "'{}' drops the oldest frame, which only a topic of host stages, with one subscriber and outside of "
         "loops, can: put a host stage between",
@@ -186,9 +186,23 @@ bool Topology::is_inside(std::uint32_t topic, std::uint32_t loop_number) const {
          std::any_of(ends[topic].subscribers.begin(), ends[topic].subscribers.end(), inside);
 }
 
+std::string Topology::name_of(std::uint32_t side) const {
+  if (side == kHostSide) return "host";
+  return n_devices == 1 ? "device" : fmt::format("device {}", side - 1);
+}
+
+std::set<std::uint32_t> Topology::sides_of(std::uint32_t loop_number) const {
+  std::set<std::uint32_t> sides;
+  for (std::uint32_t s = 0; s < stages.size(); ++s) {
+    if (loop[s] == loop_number) sides.insert(stages[s].side);
+  }
+  return sides;
+}
+
 Topology Topology::check(std::uint32_t pipeline, const std::vector<TopicFacts>& topics,
-                         const std::vector<StageFacts>& stages, bool has_gpu) {
+                         const std::vector<StageFacts>& stages, const std::vector<Device>& devices) {
   Topology t;
+  t.n_devices = static_cast<std::uint32_t>(devices.size());
   t.topics = topics;
   t.stages = stages;
   if (stages.empty()) refuse("it has no stages");
@@ -198,7 +212,11 @@ Topology Topology::check(std::uint32_t pipeline, const std::vector<TopicFacts>& 
     for (const std::uint32_t owner : stage.pipelines) {
       if (owner != pipeline) refuse(fmt::format("stage '{}' names a topic of another pipeline", stage.name));
     }
-    if (!has_gpu) stage.side = Side::kHost;  // the device is the host
+    if (stage.side > devices.size())
+      refuse(fmt::format("stage '{}' is on device {}, and the pipeline has {}: it is 0 to {}", stage.name,
+                         stage.side - 1, devices.size(), devices.size() - 1));
+    if (stage.side != kHostSide && devices[stage.side - 1].backend() == Backend::kCpu)
+      stage.side = kHostSide;  // the device is the host
     check_stage(t, stage);
   }
   connect(t);

@@ -89,8 +89,7 @@ void Trace::write_all(std::int64_t now_ns) {
   for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
     const StageFacts& stage = topology_.stages[s];
     name("thread_name", track_of(s),
-         fmt::format("{} ({}, {} teams)", stage.name, stage.side == Side::kHost ? "host" : "device",
-                     memory_.teams(s)));
+         fmt::format("{} ({}, {} teams)", stage.name, topology_.name_of(stage.side), memory_.teams(s)));
     json.metadata("thread_sort_index", kProcess, track_of(s), fmt::format("\"sort_index\":{}", s + 1));
   }
   // A change ends the span that the one before it of its stage began.

@@ -80,7 +80,7 @@ def stage_label(stage: Stage, seconds: float, holds_up: bool) -> str:
     teams = f"{stage['teams']} team{'' if stage['teams'] == 1 else 's'}"
     counted = "calls" if stage["kind"] == "source" else "frames"
     lines = [f"<b>{text(stage['name'])}</b>",
-             f'<font point-size="9">{stage["kind"]} on the {stage["side"]}, {teams}</font>',
+             f'<font point-size="9">{stage["kind"]} on the {stage["on"]}, {teams}</font>',
              f'<font point-size="9">{stage["frames"]:,} {counted}'
              + (f", {stage['skipped']:,} skipped" if stage["skipped"] else "") + "</font>",
              bar(shares),

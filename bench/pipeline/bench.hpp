@@ -19,6 +19,7 @@ struct PipelineBench {
   std::uint32_t repeats;
   std::uint64_t bytes;   // that a run moves each way, about
   std::uint32_t frames;  // of a topic
+  bool keep;             // the result of `crossing`, for this machine
   bool is_on_gpu() const { return device.backend() != Backend::kCpu; }
 };
 
@@ -40,6 +41,7 @@ nlohmann::json take_turns(const PipelineBench& bench, const std::string& what,
                           const std::vector<PipelineSide>& sides, double units, const std::string& unit);
 
 nlohmann::json take_ping_pong(const PipelineBench& bench);
+nlohmann::json take_crossing(const PipelineBench& bench);
 nlohmann::json take_latency(const PipelineBench& bench);
 nlohmann::json take_chains(const PipelineBench& bench);
 nlohmann::json take_end(const PipelineBench& bench);

@@ -88,8 +88,8 @@ double run_chain(const Device& device, const Chain& chain, double* last_to_end_u
                           .into(t[0])
                           .workers(chain.host_threads);
   const auto sink =
-      on_host::frames("sink", Check{slots, quads, 1u << chain.stages, &wrong, &seen, chain.frames, &filled, &steady,
-                                    last_to_end_us != nullptr ? &last : nullptr})
+      on_host::frames("sink", Check{slots, quads, 1u << chain.stages, &wrong, &seen, chain.frames, &filled,
+                                    &steady, last_to_end_us != nullptr ? &last : nullptr})
           .from(t.back())
           .workers(chain.host_threads);
   const auto g = [&](std::uint32_t i) {

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include <esker/pipeline/crossing.hpp>
 
 #include "bench.hpp"
 #include "esker_side.hpp"
@@ -82,6 +85,41 @@ nlohmann::json take_ping_pong(const PipelineBench& bench) {
     }
     all[std::to_string(bytes)] =
         take_turns(bench, size_of(bytes), sides, static_cast<double>(frames * bytes) / 1e9, "GB/s each way");
+  }
+  return all;
+}
+
+nlohmann::json take_crossing(const PipelineBench& bench) {
+  nlohmann::json all;
+  std::uint64_t batched_from = ~std::uint64_t{0};
+  for (const std::uint64_t kib : {64, 256, 512, 1024, 2048, 4096, 8192}) {
+    const std::uint64_t bytes = kib << 10;
+    const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 8 * slots_of(bench, bytes));
+    Chain chain{.frame_bytes = bytes,
+                .frames = frames,
+                .crossing = Crossing::kDirect,
+                .parts = parts_of(bytes),
+                .slots = static_cast<std::uint32_t>(slots_of(bench, bytes))};
+    const auto by = [&](Crossing crossing) {
+      return [&, crossing] {
+        chain.crossing = crossing;
+        return run_chain(bench.device, chain);
+      };
+    };
+    nlohmann::json& both = all[std::to_string(bytes)];
+    both = take_turns(bench, size_of(bytes),
+                      {{"direct", by(Crossing::kDirect)}, {"batched", by(Crossing::kBatched)}},
+                      static_cast<double>(frames * bytes) / 1e9, "GB/s each way");
+    if (!both["direct"].contains("rate") || !both["batched"].contains("rate"))
+      throw std::runtime_error("a side has failed");
+    const bool is_faster = both["batched"]["rate"].get<double>() > both["direct"]["rate"].get<double>();
+    if (!is_faster) batched_from = ~std::uint64_t{0};
+    if (is_faster && batched_from > bytes) batched_from = bytes;
+  }
+  all["batched_from"] = batched_from;
+  if (bench.keep) {
+    pipeline::keep_batched_from(bench.device, batched_from);
+    fmt::print("kept in {}\n", pipeline::machine_file());
   }
   return all;
 }

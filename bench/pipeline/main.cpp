@@ -56,6 +56,8 @@ std::span<const PipelineFigure> pipeline_figures() {
         {"latency", "a frame of 64 bytes there and back, one at a time", take_latency},
         {"chains", "C(G)nC and C(GC)n for n = 1 to 4 (XeFlow, Figure 12)", take_chains},
 #if !defined(ESKER_BENCH_TBB)
+        {"crossing", "direct and batched frames by size: what Crossing::kAuto goes by, with --keep",
+         take_crossing},
         {"workloads", "work of six kinds by frame size (XeFlow, Figure 9)", take_workloads},
         {"invocations", "invocations and page faults a GB (XeFlow, Figure 10)", take_invocations},
         {"rounds", "where a team's time goes, by frame size (XeFlow, Figure 11)", take_rounds},
@@ -94,6 +96,7 @@ using esker::bench::PipelineFigure;
 int main(int argc, char** argv) try {
   std::uint64_t repeats = 5, bytes = 0, frames = 1024;
   std::string names = "ping-pong", json, list;
+  bool keep = false;
   for (const PipelineFigure& figure : esker::bench::pipeline_figures())
     list += fmt::format("\n  {:10} {}", figure.name, figure.what);
   esker::CommandLine line("esker-bench-pipeline", "Pipelines on one device, beside rivals. Figures:" + list);
@@ -101,6 +104,7 @@ int main(int argc, char** argv) try {
       .add("repeats", &repeats, "runs of each side, in turn")
       .add("bytes", &bytes, "that a run moves each way; 0: 2 GB on a GPU, 64 MB on a CPU")
       .add("frames", &frames, "of a topic, at most: 256 MiB of large ones")
+      .add("keep", &keep, "let pipelines on this machine go by what the figure crossing finds")
       .add("json", &json, "write one JSON object to this file; - is standard output");
   const esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1000) usage("--repeats is 1 to 1000");
@@ -111,7 +115,7 @@ int main(int argc, char** argv) try {
   const bool is_on_gpu = device.backend() != esker::Backend::kCpu;
   if (bytes == 0) bytes = is_on_gpu ? 2'000'000'000 : 64'000'000;
   const esker::bench::PipelineBench bench{device, static_cast<std::uint32_t>(repeats), bytes,
-                                          static_cast<std::uint32_t>(frames)};
+                                          static_cast<std::uint32_t>(frames), keep};
   report["device"] = device.name();
   report["settings"] = {{"repeats", repeats}, {"bytes", bytes}, {"frames", frames}};
   bool has_failed = false, is_known = names == "all";

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <esker/pipeline/columns.hpp>
+#include <esker/pipeline/crossing.hpp>
 #include <esker/pipeline/division.hpp>
 #include <esker/pipeline/error.hpp>
 #include <esker/pipeline/pipeline.hpp>

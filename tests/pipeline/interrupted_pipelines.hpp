@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,14 +95,14 @@ void expect_lost_frames(const Built& built, const PipelineError& error, const pi
 /// One run, hit in a way, then one of the same stages that is left alone.
 class Interruption {
  public:
-  Interruption(const Device& device, const AnyKinds& kinds, const Shape& shape, Hit hit,
-               std::mt19937_64& random, pipeline::Options options)
-      : device_{device}, kinds_{kinds}, hit_{hit}, random_{random}, token_{options.stop} {
+  Interruption(const AnyKinds& kinds, const Shape& shape, Hit hit, std::mt19937_64& random,
+               pipeline::Options options)
+      : kinds_{kinds}, hit_{hit}, random_{random}, token_{options.stop} {
     options.on_frame_error = [this](const pipeline::FrameError& error) {
       EXPECT_EQ(error.code, StagePlan::kCode);
       ++frame_errors_;
     };
-    built_ = std::make_unique<Built>(device, shape, options);
+    built_ = std::make_unique<Built>(shape, options);
   }
   /// Whether it was hit before it had ended by itself.
   bool run() {
@@ -239,7 +240,6 @@ class Interruption {
     expect_whole();
   }
 
-  const Device device_;
   const AnyKinds kinds_;
   const Hit hit_;
   std::mt19937_64& random_;
@@ -250,7 +250,6 @@ class Interruption {
 };
 
 TEST(InterruptedPipelines, EndSayHowAndLeaveNothing) {
-  const Device device = Device::open();
   const auto first = static_cast<std::uint32_t>(from_environment("ESKER_TEST_FIRST", 0));
   const auto runs = static_cast<std::uint32_t>(from_environment("ESKER_TEST_RUNS", kInterruptions));
   constexpr auto kHits = static_cast<std::uint32_t>(Hit::kHits);
@@ -271,8 +270,7 @@ TEST(InterruptedPipelines, EndSayHowAndLeaveNothing) {
     options.on_hang = [&](const std::string& report) {
       std::fprintf(stderr, "%s\n%s\n", what.c_str(), report.c_str());
     };
-    if (Interruption(device, kinds, shape, hit, random, options).run())
-      ++hits[static_cast<std::uint32_t>(hit)];
+    if (Interruption(kinds, shape, hit, random, options).run()) ++hits[static_cast<std::uint32_t>(hit)];
     if (before == nullptr) {
       before = std::make_unique<Held>();  // with what a device keeps for the next ones
     } else {
@@ -292,10 +290,9 @@ constexpr const char* kKilled = "ESKER_TEST_KILLED";  // the child: says so on i
 
 TEST(KilledPipelines, DISABLED_RunUntilTheyAre) {
   if (std::getenv(kKilled) == nullptr) return;
-  const Device device = Device::open();
   for (std::uint32_t number = 0;; ++number) {
     const auto [kinds, shape] = draw(mix(program_seed() + number), kLimits);
-    Built built(device, shape, {});
+    Built built(shape, {});
     built.reset(all_items(shape));
     kinds.start(built);
     ASSERT_TRUE(number != 0 || write(STDOUT_FILENO, "!", 1) == 1);
@@ -321,6 +318,7 @@ TEST(KilledPipelines, LeaveNothing) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       setpgid(0, 0);
+      (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // it runs for ever
       setenv(kKilled, "1", 1);
       setenv("ESKER_TEST_SEED", seed.c_str(), 1);
       dup2(pipe[1], STDOUT_FILENO);

@@ -104,8 +104,8 @@ struct DoubleSlowly {
 };
 TEST(Pipeline, MovesTeamsToTheStageThatHoldsOthersUp) {
   // Threads of a host do not move, and beside other programs each nap of theirs may take milliseconds. A real
-  // GPU has few teams if they are large: then a stage has fewer than it may have, and one of long naps holds the
-  // others up.
+  // GPU has few teams if they are large: then a stage has fewer than it may have, and one of long naps holds
+  // the others up.
   const bool is_cpu = device().backend() == Backend::kCpu,
              is_real = !is_cpu && device().backend() != Backend::kSimulated;
   const int naps = is_cpu ? 1 : is_real ? 10000 : 200;

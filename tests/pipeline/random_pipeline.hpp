@@ -83,7 +83,7 @@ struct StageShape {
   std::vector<std::uint32_t> inputs;
   std::vector<std::uint32_t> outputs;  // topics, as rule.outputs
   Rule rule{};
-  std::uint32_t workers = 1, parts = 1;
+  std::uint32_t workers = 1, parts = 1, device = 0;
   bool is_staged = false, reduces = false;
   // Of a source: items, items a call, and how often and how long it pauses.
   std::uint32_t items = 0, a_call = 1, pause_every = 0, pause_us = 0;
@@ -94,12 +94,14 @@ struct StageShape {
   bool is_map() const { return kind == 'm' || kind == 'M'; }
   bool is_frames() const { return kind == 'f' || kind == 'F'; }
   bool is_on_device() const { return kind < 'a'; }
+  std::uint32_t side() const { return is_on_device() ? 1 + device : 0; }
 };
 
 /// How it may be: for runs that are interrupted, longer and without what only a whole run can say.
 struct Limits {
   std::uint32_t items = 200, deliveries = 6000;
   bool may_reduce = true, may_drop = true, may_be_tight = true;
+  std::uint32_t devices = 1;
 };
 
 struct Shape {
@@ -207,7 +209,11 @@ class Draw {
     while (true) {
       shape_.stages.clear();
       shape_.topics.clear();
-      for (const char kind : shape_.kinds) shape_.stages.emplace_back().kind = kind;
+      const std::uint32_t devices = chance(50) ? limits_.devices : 1;
+      for (const char kind : shape_.kinds) {
+        shape_.stages.emplace_back().kind = kind;
+        shape_.stages.back().device = below(devices);
+      }
       if (connect()) {
         join_producers();
         close_loops();
@@ -292,8 +298,7 @@ class Draw {
   bool may_join(std::uint32_t stage, std::uint32_t topic) const {
     const TopicShape& t = shape_.topics[topic];
     return !shape_.stages[stage].is_map() && !is_a_maps(topic) && !has(t.producers, stage) &&
-           has_output_left(stage) &&
-           shape_.stages[stage].is_on_device() == shape_.stages[t.producers[0]].is_on_device();
+           has_output_left(stage) && shape_.stages[stage].side() == shape_.stages[t.producers[0]].side();
   }
   void join_producers() {
     for (std::uint32_t t = 0; t < shape_.topics.size(); ++t) {
@@ -440,6 +445,7 @@ inline std::string Shape::describe() const {
     const StageShape& stage = stages[s];
     text += "; " + name(s) + " x" + std::to_string(stage.workers);
     if (stage.is_source()) text += " gives " + std::to_string(stage.items);
+    if (stage.side() > 1) text += " on " + std::to_string(stage.device);
     if (stage.parts > 1) text += " parts " + std::to_string(stage.parts);
     if (stage.is_staged) text += " staged";
     if (stage.reduces) text += " reduces";

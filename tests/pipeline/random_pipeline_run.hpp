@@ -38,6 +38,20 @@ inline std::string replay(std::uint32_t number) {
          " ESKER_TEST_RUNS=1";
 }
 
+/// What random pipelines run on: three of the GPUs, if there are so many; on the CPU its cores under two
+/// names.
+inline const std::vector<Device>& test_devices() {
+  static const std::vector<Device> all = [] {
+    std::vector<Device> devices{Device::open()};
+    const DeviceProperties& first = devices[0].properties();
+    if (first.backend == Backend::kCpu) return std::vector<Device>(2, devices[0]);
+    for (std::uint32_t i = 1; i < std::min(first.devices, 3u); ++i)
+      devices.push_back(Device::open(std::string(to_string(first.backend)) + ":" + std::to_string(i)));
+    return devices;
+  }();
+  return all;
+}
+
 /// Ends the program when what it does takes too long: a pipeline that hangs is a bug. Whatever ends it, what
 /// it was doing is said.
 class Watchdog {
@@ -249,16 +263,16 @@ struct GiveItems {
   }
 };
 
-/// A random pipeline on a device: topics, plans and counts. Its stages may run any number of times.
+/// A random pipeline on test_devices(): topics, plans and counts. Its stages may run any number of times.
 class Built {
  public:
   using Topic = pipeline::Topic<Item>;
 
-  Built(const Device& device, const Shape& shape, pipeline::Options options)
-      : device_{device}, shape_{shape}, expected_{run_serially(shape, all_items(shape))} {
+  Built(const Shape& shape, pipeline::Options options)
+      : shape_{shape}, expected_{run_serially(shape, all_items(shape))} {
     options.group_lanes = shape.group_lanes;
     options.host_threads = shape.host_threads;
-    pipeline_ = std::make_unique<pipeline::Pipeline>(device, options);
+    pipeline_ = std::make_unique<pipeline::Pipeline>(test_devices(), options);
     for (const TopicShape& topic : shape_.topics) {
       topics_.push_back(pipeline_->topic<Item>(
           {.frame_bytes = topic.frame_items * sizeof(Item),
@@ -271,7 +285,7 @@ class Built {
       StageShape& stage = shape_.stages[s];
       for (std::uint32_t o = 0; o < stage.rule.n_outputs; ++o)
         stage.rule.outputs[o].topic = topics_[stage.outputs[o]];
-      plans_.push_back(std::make_unique<Plan>(device, stage, s, expected_.received[s]));
+      plans_.push_back(std::make_unique<Plan>(stage, s, expected_.received[s]));
     }
   }
 
@@ -284,7 +298,7 @@ class Built {
   /// Counts are 0, and sources give so many items.
   void reset(const std::vector<std::uint32_t>& items) {
     for (std::uint32_t s = 0; s < plans_.size(); ++s) {
-      plans_[s]->reset(device_);
+      plans_[s]->reset();
       plans_[s]->items = items[s];
     }
   }
@@ -295,13 +309,13 @@ class Built {
     return items;
   }
   std::uint64_t total(std::uint32_t stage, StagePlan::Total which) const {
-    return plans_[stage]->counts(device_).second[which];
+    return plans_[stage]->counts().second[which];
   }
   Dropped dropped() const {
     Dropped all;
     for (const auto& plan : plans_) {
       all.emplace_back();
-      const std::vector<std::uint32_t> failed = plan->counts(device_, true).first;
+      const std::vector<std::uint32_t> failed = plan->counts(true).first;
       for (std::size_t k = 0; k < failed.size(); ++k) {
         if (failed[k] != 0) all.back()[plan->keys[k]] = failed[k];
       }
@@ -313,7 +327,7 @@ class Built {
     std::ostringstream text;
     for (std::uint32_t s = 0; s < shape_.stages.size(); ++s) {
       if (shape_.stages[s].is_source()) continue;
-      const auto [times, totals] = plans_[s]->counts(device_);
+      const auto [times, totals] = plans_[s]->counts();
       const auto dropping = std::find_if(
           shape_.stages[s].inputs.begin(), shape_.stages[s].inputs.end(),
           [&](std::uint32_t t) { return shape_.topics[t].drops && report.topics[t].dropped != 0; });
@@ -378,7 +392,7 @@ class Built {
   auto stage(std::uint32_t s) {
     const StageShape& shape = shape_.stages[s];
     Plan& own = *plans_[s];
-    const StagePlan* const plan = own.upload(device_);
+    const StagePlan* const plan = own.upload();
     const std::string name = shape_.name(s);
     if constexpr (kKind == 's') {
       return with_outputs(pipeline::on_host::source(name, GiveItems{plan, &shape, &own.next, own.items})
@@ -392,6 +406,7 @@ class Built {
     } else if constexpr (kKind == 'M') {
       const auto map =
           pipeline::on_device::map(name, topics_[shape.inputs[0]], topics_[shape.outputs[0]], EachMap{plan})
+              .on(shape.device)
               .workers(shape.workers)
               .parts(shape.parts);
       return shape.is_staged ? map.staged() : map;
@@ -402,18 +417,21 @@ class Built {
       return connected(pipeline::on_host::frames(name, Throwing<EachFrame>{{plan}}).at_end(Reduce{plan}),
                        shape);
     } else if constexpr (kKind == 'I') {
-      return connected(pipeline::on_device::items(name, EachItem{plan}).at_end(Reduce{plan}), shape);
+      return connected(pipeline::on_device::items(name, EachItem{plan}).on(shape.device).at_end(Reduce{plan}),
+                       shape);
     } else {
       static_assert(kKind == 'F');
-      return connected(pipeline::on_device::frames(name, EachFrame{plan}).at_end(Reduce{plan}), shape);
+      return connected(
+          pipeline::on_device::frames(name, EachFrame{plan}).on(shape.device).at_end(Reduce{plan}), shape);
     }
   }
 
  private:
   struct Plan {
-    Plan(const Device& device, const StageShape& shape, std::uint32_t number,
+    Plan(const StageShape& shape, std::uint32_t number,
          const std::unordered_map<std::uint64_t, std::uint32_t>& received)
-        : is_on_device{shape.is_on_device() && device.backend() != Backend::kCpu} {
+        : device{test_devices()[shape.device]},
+          is_on_device{shape.is_on_device() && device.backend() != Backend::kCpu} {
       for (const auto& [key, times] : received) keys.push_back(key);
       std::sort(keys.begin(), keys.end());
       // Keys; how often each has come, and has failed; totals; the plan.
@@ -436,18 +454,17 @@ class Built {
       device.copy(at, keys.data(), keys.size() * 8);
     }
     std::uint64_t* base() const { return is_on_device ? memory.data() : pinned.data(); }
-    void reset(const Device& device) {
+    void reset() {
       const std::vector<std::uint64_t> zeros(keys.size() + StagePlan::kTotals);
       device.copy(base() + keys.size(), zeros.data(), zeros.size() * 8);
       next.store(0);
     }
-    const StagePlan* upload(const Device& device) {
+    const StagePlan* upload() {
       std::uint64_t* const to = base() + 2 * keys.size() + StagePlan::kTotals;
       device.copy(to, &host, sizeof host);
       return reinterpret_cast<const StagePlan*>(to);
     }
-    std::pair<std::vector<std::uint32_t>, std::vector<std::uint64_t>> counts(const Device& device,
-                                                                             bool of_failed = false) const {
+    std::pair<std::vector<std::uint32_t>, std::vector<std::uint64_t>> counts(bool of_failed = false) const {
       std::vector<std::uint32_t> times(keys.size());
       std::vector<std::uint64_t> totals(StagePlan::kTotals);
       device.copy(times.data(), of_failed ? host.failed : host.times, times.size() * 4);
@@ -455,6 +472,7 @@ class Built {
       return {times, totals};
     }
 
+    const Device device;
     const bool is_on_device;
     std::vector<std::uint64_t> keys;
     std::uint64_t words = 0;
@@ -464,7 +482,6 @@ class Built {
     std::atomic<std::uint32_t> next{0};
     std::uint32_t items = 0;
   };
-  const Device device_;
   Shape shape_;
   const Model expected_;
   std::vector<Topic> topics_;
@@ -503,7 +520,8 @@ inline const std::vector<AnyKinds>& all_kinds() {
   return all;
 }
 /// The kinds of a run's stages and its shape, from its seed.
-inline std::pair<AnyKinds, Shape> draw(std::uint64_t seed, const Limits& limits) {
+inline std::pair<AnyKinds, Shape> draw(std::uint64_t seed, Limits limits) {
+  limits.devices = static_cast<std::uint32_t>(test_devices().size());
   const AnyKinds kinds = all_kinds()[mix(seed) % all_kinds().size()];
   return {kinds, Draw(seed, kinds.text, limits).shape()};
 }

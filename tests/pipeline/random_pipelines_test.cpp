@@ -20,11 +20,10 @@ constexpr std::uint32_t kRuns = 250;
 #endif
 
 TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
-  const Device device = Device::open();
   const auto first = static_cast<std::uint32_t>(from_environment("ESKER_TEST_FIRST", 0));
   const auto runs = static_cast<std::uint32_t>(from_environment("ESKER_TEST_RUNS", kRuns));
   Watchdog watchdog;
-  std::uint64_t items = 0, full = 0, dropped = 0, loops = 0;
+  std::uint64_t items = 0, full = 0, dropped = 0, loops = 0, elsewhere = 0, wide = 0;
   for (std::uint32_t number = first; number < first + runs; ++number) {
     const auto [kinds, shape] = draw(mix(program_seed() + number), {});
     const std::string what = replay(number) + ": " + shape.describe();
@@ -34,7 +33,7 @@ TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
     options.on_hang = [&](const std::string& report) {
       std::fprintf(stderr, "%s\n%s\n", what.c_str(), report.c_str());
     };
-    Built built(device, shape, options);
+    Built built(shape, options);
     built.reset(all_items(shape));
     try {
       kinds.start(built);
@@ -49,11 +48,18 @@ TEST(RandomPipelines, GiveEachItemOnceAndEnd) {
       FAIL() << what << '\n' << error.what();
     }
     items += built.expected().deliveries;
-    for (const StageShape& stage : shape.stages) loops += stage.loop != ~0u ? 1 : 0;
+    for (const StageShape& stage : shape.stages) {
+      loops += stage.loop != ~0u ? 1 : 0;
+      elsewhere += stage.side() > 1 ? 1 : 0;
+      const StageShape& of_loop = shape.stages[stage.loop != ~0u ? stage.loop : 0];
+      wide += stage.loop != ~0u && stage.side() != of_loop.side() ? 1 : 0;
+    }
   }
   std::printf(
-      "%u pipelines, %llu items, %llu stages in loops, %llu loops without room, %llu frames dropped\n", runs,
-      static_cast<unsigned long long>(items), static_cast<unsigned long long>(loops),
+      "%u pipelines, %llu items, %llu stages in loops, %llu of them on another side than the first one, %llu "
+      "stages on other devices than the first, %llu loops without room, %llu frames dropped\n",
+      runs, static_cast<unsigned long long>(items), static_cast<unsigned long long>(loops),
+      static_cast<unsigned long long>(wide), static_cast<unsigned long long>(elsewhere),
       static_cast<unsigned long long>(full), static_cast<unsigned long long>(dropped));
   if (runs < 100) return;
   EXPECT_GT(items, runs);

@@ -65,7 +65,8 @@ class Pictures {
       std::memcpy(&pixels_[number][std::size_t{box.top + y} * scene_.width + box.left],
                   pixels + y * box.width, box.width * sizeof(Pixel));
     }
-    if (n_tiles_[number].fetch_add(1, std::memory_order_acq_rel) + 1 != tiles_.of_picture()) return;  // [tiles]
+    if (n_tiles_[number].fetch_add(1, std::memory_order_acq_rel) + 1 != tiles_.of_picture())
+      return;  // [tiles]
     const std::scoped_lock lock(mutex_);
     for (; next_ < scene_.pictures && is_complete(next_); ++next_) done(next_);
   }
