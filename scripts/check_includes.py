@@ -3,8 +3,8 @@
 
 Layers:  apps -> runtime -> net -> aggregator -> queue -> device, and pipeline -> tasks -> queue, transfer -> device
 (net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps;
-bench/peers/ and bench/tasks/ run the same problems on other libraries, so they see those too. examples/ are applications, which may
-name vendors.
+bench/peers/, bench/pipeline/ and bench/tasks/ run the same problems on other libraries, so they see those too. examples/ are
+applications, which may name vendors. So may what an application is compared with, where the library has no such call.
 
 Public headers stand in include/esker/. cmake/public_headers.txt, which drives the installation too, lists them, each
 with the layer that it belongs to. Applications and examples include those and no others of the library.
@@ -38,6 +38,8 @@ FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 VENDOR_HEADER = re.compile(
     r"(cuda|hip|cub|thrust|nvtx3|cooperative_groups|ucp|ucs|uct)(/|_|\.h)|nvshmem|mpi\.h|hsa/|nv/"
 )
+APPS_READERS = ("bench/peers/", "bench/pipeline/", "bench/tasks/")
+VENDOR_RIVALS = ("apps/pipelines/launch_graph.cu",)  # graphs of launches and copies
 MPI_HEADER = re.compile(r"mpi\.h")
 UCX_HEADER = re.compile(r"(ucp|ucs|uct)/")
 VENDOR_NAME = re.compile(
@@ -123,7 +125,8 @@ class Checker:
                     self.check_foreign(file, number, path, match[2], conditions)
                 else:
                     self.check_direction(file, number, path, header)
-            elif folder not in ("device", "bench", "examples") and not path.startswith(("tests/device/", "tests/install/")):
+            elif folder not in ("device", "bench", "examples") and not path.startswith(
+                    ("tests/device/", "tests/install/", *VENDOR_RIVALS)):
                 if match := VENDOR_NAME.search(line):
                     self.report(file, number, f"{match[1]} outside device/")
 
@@ -138,7 +141,7 @@ class Checker:
         folder, target = self.layer(path), self.layer(header)
         if target in ("tests", "bench") and target != folder:
             self.report(file, number, f"{folder} may not include {header}")
-        if target == "apps" and folder not in ("apps", "tests") and not path.startswith(("bench/peers/", "bench/tasks/")):
+        if target == "apps" and folder not in ("apps", "tests") and not path.startswith(APPS_READERS):
             self.report(file, number, f"{folder} may not include {header}")
         if folder in ("apps", "examples") and target != "apps":
             if header not in self.layer_of_public:
@@ -153,7 +156,7 @@ class Checker:
 
     def check_foreign(self, file, number, path, name, conditions):
         """A vendor's header: its place is device/, or its transport's folder; in a header, behind an #if."""
-        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/", "examples/")):
+        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/", "examples/", *VENDOR_RIVALS)):
             return
         allowed = path.startswith("device/")
         if MPI_HEADER.match(name):

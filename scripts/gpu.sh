@@ -300,7 +300,7 @@ run_pipelines() {
   for figure in ping-pong latency chains workloads invocations rounds division tuning contention breakdown \
     programs end; do
     seconds=60
-    if [[ "$figure" == programs ]]; then seconds=120; fi  # processes of their own
+    if [[ "$figure" == programs || "$figure" == workloads ]]; then seconds=120; fi  # many processes, many sides
     measure "pipelines-figure-$figure" "$(limit "$seconds")" "$bin/esker-bench-pipeline" --device cuda \
       --figure "$figure" --repeats 3 --bytes 500000000 || true
   done

@@ -93,7 +93,7 @@ double by_pipeline(const PipelineBench& bench, std::uint32_t starts, Leaves& lea
   const auto ranges =
       p.topic<Range>({.name = "ranges", .frame_bytes = 512, .frames = bench.frames, .crossing = crossing});
   // Whatever is split has to find room: all halves of as many starts as teams have.
-  const auto again = p.topic<Range>({.name = "again", .frame_bytes = 4096, .frames = 8192});
+  const auto again = p.topic<Range>({.name = "again", .frame_bytes = 4096, .frames = 16384});
   const auto out =
       p.topic<Leaf>({.name = "leaves", .frame_bytes = 16384, .frames = bench.frames, .crossing = crossing});
   std::uint32_t next = 0;

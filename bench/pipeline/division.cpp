@@ -186,8 +186,8 @@ nlohmann::json take_division(const PipelineBench& bench) {
     for (const std::uint32_t streams : {1u, 8u}) {
       sides.push_back(
           {fmt::format("2 kernels a frame, {} stream{}", streams, streams == 1 ? "" : "s"), [&, streams] {
-             return by_copies(bench.device, FloatSlots{both[0], both[1]}, kFrameBytes, few, streams, both[0],
-                              both[1]) *
+             return by_copies(bench.device, FloatSlots{both[0], both[1]}, kFrameBytes, few,
+                              {.streams = streams}, both[0], both[1]) *
                     static_cast<double>(frames) / static_cast<double>(few);
            }});
     }

@@ -171,6 +171,7 @@ nlohmann::json take_chains(const PipelineBench& bench) {
     for (const bool returns : {false, true}) {
       for (std::uint32_t n = 1; n <= 4; ++n) {
         const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 8 * slots_of(bench, bytes));
+        const std::uint64_t few = std::clamp<std::uint64_t>(frames, 64, 4096);
         const Chain chain{.frame_bytes = bytes,
                           .frames = frames,
                           .stages = n,
@@ -181,7 +182,13 @@ nlohmann::json take_chains(const PipelineBench& bench) {
         const std::string name = returns ? fmt::format("C(GC){}", n) : fmt::format("C(G){}C", n);
         all[std::to_string(bytes)][name] =
             take_turns(bench, fmt::format("{} {}", name, size_of(bytes)),
-                       {{"esker", [&] { return run_chain(bench.device, chain); }}},
+                       {{"esker", [&] { return run_chain(bench.device, chain); }},
+                        {"4 streams",
+                         [&] {
+                           return chain_of_copies(bench.device, bytes, few, n,
+                                                  {.streams = 4, .returns_each_time = returns}) *
+                                  static_cast<double>(frames) / static_cast<double>(few);
+                         }}},
                        static_cast<double>(frames * bytes) / 1e9, "GB/s each way");
       }
     }

@@ -98,7 +98,7 @@ int main(int argc, char** argv) try {
   std::string names = "ping-pong", json, list;
   bool keep = false;
   for (const PipelineFigure& figure : esker::bench::pipeline_figures())
-    list += fmt::format("\n  {:10} {}", figure.name, figure.what);
+    list += fmt::format("\n  {:12} {}", figure.name, figure.what);
   esker::CommandLine line("esker-bench-pipeline", "Pipelines on one device, beside rivals. Figures:" + list);
   line.add("figure", &names, "which, with commas between them, or all")
       .add("repeats", &repeats, "runs of each side, in turn")

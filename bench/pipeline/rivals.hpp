@@ -34,12 +34,16 @@ inline LaunchShape shape_of(std::uint64_t quads) {
   return {(std::clamp<std::uint64_t>(quads, 32, 1 << 18) + 31) / 32 * 32, 256};
 }
 
-/// Works on `frames` frames of so many bytes by copy-kernel-copy on `streams` streams; with one stream it
+struct CopyPlan {
+  std::uint32_t streams = 1;
+  bool returns_each_time = false;  // of several kernels: what one has made goes to the host and comes back
+};
+/// Works on `frames` frames of so many bytes by copy-kernel-copy on some streams; with one stream it
 /// waits after each frame. `more`: kernels that follow, each on what the one before has made. Returns
 /// seconds.
 template <class Slots, class Work, class... More>
 double by_copies(const Device& device, const Slots& slots, std::uint64_t frame_bytes, std::uint64_t frames,
-                 std::uint32_t streams, const Work& work, const More&... more) {
+                 const CopyPlan& plan, const Work& work, const More&... more) {
   using Clock = std::chrono::steady_clock;
   const std::uint64_t quads = frame_bytes / sizeof(Quad);
   const auto n = static_cast<std::uint32_t>(quads);
@@ -49,7 +53,7 @@ double by_copies(const Device& device, const Slots& slots, std::uint64_t frame_b
     PinnedArray<Quad> host_in, host_out;
   };
   std::vector<Way> ways;
-  for (std::uint32_t s = 0; s < streams; ++s) {
+  for (std::uint32_t s = 0; s < plan.streams; ++s) {
     ways.push_back({device.stream(),
                     {device.memory<Quad>(quads), device.memory<Quad>(quads)},
                     device.pinned<Quad>(quads),
@@ -58,7 +62,7 @@ double by_copies(const Device& device, const Slots& slots, std::uint64_t frame_b
   }
   const auto began = Clock::now();
   for (std::uint64_t f = 0; f < frames; ++f) {
-    const Way& way = ways[f % streams];
+    const Way& way = ways[f % plan.streams];
     Quad *in = way.memory[0].data(), *out = way.memory[1].data();
     device.copy_async(in, way.host_in.data(), quads * sizeof(Quad), way.stream);
     const auto launch = [&](const auto& one) {
@@ -66,13 +70,20 @@ double by_copies(const Device& device, const Slots& slots, std::uint64_t frame_b
       std::swap(in, out);
     };
     launch(work);
-    (launch(more), ...);
+    [[maybe_unused]] const auto follow = [&](const auto& one) {
+      if (plan.returns_each_time) {
+        device.copy_async(way.host_out.data(), in, quads * sizeof(Quad), way.stream);
+        device.copy_async(in, way.host_out.data(), quads * sizeof(Quad), way.stream);
+      }
+      launch(one);
+    };
+    (follow(more), ...);
     device.copy_async(way.host_out.data(), in, quads * sizeof(Quad), way.stream);
-    if (streams == 1) way.stream.synchronize();
+    if (plan.streams == 1) way.stream.synchronize();
   }
   for (const Way& way : ways) way.stream.synchronize();
   const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-  for (std::uint32_t s = 0; s < std::min<std::uint64_t>(streams, frames); ++s)
+  for (std::uint32_t s = 0; s < std::min<std::uint64_t>(plan.streams, frames); ++s)
     slots.check(ways[s].host_out.data(), quads, s, true);
   return seconds;
 }
@@ -109,6 +120,9 @@ double over_managed(const Device& device, const Slots& slots, std::uint64_t fram
 /// Doubles words; verified.
 double copy_kernel_copy(const Device& device, std::uint64_t frame_bytes, std::uint64_t frames,
                         std::uint32_t streams);
+/// Doubles them n times, 1 to 4.
+double chain_of_copies(const Device& device, std::uint64_t frame_bytes, std::uint64_t frames, std::uint32_t n,
+                       const CopyPlan& plan);
 double kernel_over_managed(const Device& device, std::uint64_t frame_bytes, std::uint64_t frames);
 #if defined(ESKER_BENCH_GRAPHS)
 /// The same by CUDA graphs of 8 branches, each a copy, a kernel and a copy.

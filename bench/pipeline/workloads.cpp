@@ -162,7 +162,7 @@ nlohmann::json take_workloads(const PipelineBench& bench) {
           {"esker", timed(frames, [&] { return by_pipeline(bench, work, of_slots, bytes, frames, slots); })});
       for (const std::uint32_t streams : {1u, 4u}) {
         sides.push_back({streams == 1 ? "copy-kernel-copy" : "4 streams", timed(few, [&, streams] {
-                           return by_copies(bench.device, of_slots, bytes, few, streams, work);
+                           return by_copies(bench.device, of_slots, bytes, few, {.streams = streams}, work);
                          })});
       }
       sides.push_back({"managed memory",
