@@ -86,22 +86,13 @@ class StageWork {
     });
   }
 
-  /// What goes round a loop is flushed by those inside it, and when nobody has emitted there since the last
-  /// look: else each of its items might take a frame, of which there are few, and the loop would crawl.
-  ESKER_HD void flush_outputs() {
-    std::uint64_t tails = 0;
+  /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
+  /// its items might take a frame.
+  ESKER_HD void flush_outputs() const {
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
       if ((view().outputs >> t & 1u) == 0) continue;
-      if (run_.topics[t].is_in_loop == 0) {
-        run_.topics[t].flush();
-      } else if ((view().inside >> t & 1u) != 0) {
-        tails += run_.topics[t].tail->word.load_relaxed();
-      }
+      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0) run_.topics[t].flush();
     }
-    for (std::uint32_t t = 0; tails == tails_ && t < run_.n_topics; ++t) {
-      if ((view().outputs & view().inside) >> t & 1u) run_.topics[t].flush();
-    }
-    tails_ = tails;
     team_.ring();
   }
   /// Once, by the leader: a team keeps its counts.
@@ -237,7 +228,6 @@ class StageWork {
   }
 
   std::uint64_t items_ = 0, skipped_ = 0;
-  std::uint64_t tails_ = 0;  // the sum of those of its outputs inside its loop, when it last looked
 };
 
 ESKER_PASS_END
