@@ -104,7 +104,9 @@ void Options::require_scheme(const std::vector<Scheme>& supported) const {
   std::string names;
   for (const Scheme s : supported) names += (names.empty() ? "" : ", ") + std::string(to_string(s));
   const char* why =
-      scheme == Scheme::kGraph ? ", since esker::Device has no graphs of launches and copies (programs have them on CUDA)" : "";
+      scheme == Scheme::kGraph
+          ? ", since esker::Device has no graphs of launches and copies (programs have them on CUDA)"
+          : "";
   harness::usage("--scheme " + std::string(to_string(scheme)) + " is not there" + why + ": take one of " +
                  names);
 }

@@ -88,7 +88,9 @@ class ByItems {
     return pipeline_.run(
         pipeline::on_host::source("make", EmitRow<kValues>{problem_, tasks_, values_.data(), &progress})
             .into(tasks_),
-        pipeline::on_device::items("stencil", ComputeCell<kValues, Election>{results_}).from(tasks_).into(results_),
+        pipeline::on_device::items("stencil", ComputeCell<kValues, Election>{results_})
+            .from(tasks_)
+            .into(results_),
         pipeline::on_host::frames("keep", [&](auto&, const pipeline::Frame<const CellResult>& frame) {
           for (const CellResult& result : frame) results[result.cell] = result.value;
         }).from(results_));
