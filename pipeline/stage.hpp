@@ -207,8 +207,12 @@ class Stage {
       std::uint64_t position = topic.tail->word.load_relaxed();
       const std::uint64_t frame = position >> topic.shift;
       if ((position & (topic.positions() - 1)) != 0) {
-        // What goes round a loop is flushed by those inside it, when they are idle.
-        if (!feeds_loop(number)) topic.flush();
+        // What goes round a loop is flushed by those inside it, when they are idle: they may sleep.
+        if (feeds_loop(number)) {
+          team_.ring();
+        } else {
+          topic.flush();
+        }
         const auto is_gone = [&] {  // or whoever opens it waits for room
           return topic.tail->word.load_relaxed() >> topic.shift != frame ||
                  (!feeds_loop(number) && topic.is_open(frame));

@@ -161,12 +161,13 @@ class StageWork {
     const StageView& stage = view();
     const TopicView& to = run_.topics[stage.maps_to];
     Stage<Team, typename ElectionOf<decltype(node.function)>::Type> self(team_, run_, number_, from);
-    // Of the parts of a frame the first one waits for room, and opens the frame for the others.
+    // Of the parts of a frame the first one waits for room, and opens the frame for the others. Threads all
+    // look: that costs them nothing.
     const bool is_first = Team::kIsThread || ticket % stage.parts == 0;
     const auto await_room = [&] {
       if (!is_first) return self.wait_until_open(stage.maps_to, frame.number) ? 1u : 0u;
       if (!has_room_ && !self.wait_for_room(stage.maps_to, frame.number)) return 0u;
-      if (stage.parts > 1) to.open(frame.number, frame.born_ns);
+      if (stage.parts > 1 && !Team::kIsThread) to.open(frame.number, frame.born_ns);
       return 1u;
     };
     if (team_.of_leader(await_room) == 0) return false;
