@@ -2,6 +2,7 @@
 #include <esker/pipeline/crossing.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -70,7 +71,7 @@ void keep_batched_from(const Device& device, std::uint64_t bytes) {
   part["batched_from"][kind_of(device)] = bytes;
   // Another process reads the old file or the new one.
   std::error_code error;
-  const std::filesystem::path file(path), written(path + "." + std::to_string(std::rand()) + ".new");
+  const std::filesystem::path file(path), written(path + "." + std::to_string(getpid()) + ".new");
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   if (error) refuse(error.message());
   std::ofstream out(written);

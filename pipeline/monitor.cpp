@@ -187,6 +187,7 @@ void Monitor::flush_old() {
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t t = 0; t < partials_.size(); ++t) {
     const Topology::TopicEnds& ends = topology_.ends[t];
+    // What goes round a loop is flushed by those inside it.
     if (ends.producers.empty() || ends.from != kHostSide || ends.is_in_loop) continue;
     const TopicView& topic = memory_.host().topics[t];
     const std::uint64_t position = topic.tail->word.load_relaxed();

@@ -296,13 +296,14 @@ run_tasks() {
 # The figures, and each program beside what its papers compare it with.
 run_pipelines() {
   if ((gpus == 0)); then note skipped 0 pipelines "there is no GPU"; return; fi
-  local figure program scheme seconds
+  local figure program scheme seconds bytes
   for figure in ping-pong latency chains workloads invocations rounds division tuning contention breakdown \
     programs end; do
-    seconds=60
+    seconds=60 bytes=500000000
+    if [[ "$figure" == breakdown ]]; then bytes=60000000; fi  # what it does with more is open (docs/lab/pipelines.md)
     if [[ "$figure" == programs || "$figure" == workloads ]]; then seconds=120; fi  # many processes, many sides
     measure "pipelines-figure-$figure" "$(limit "$seconds")" "$bin/esker-bench-pipeline" --device cuda \
-      --figure "$figure" --repeats 3 --bytes 500000000 || true
+      --figure "$figure" --repeats 3 --bytes "$bytes" || true
   done
   for program in aes raid6 setquery gene-alignment evolution reyes rasterisation face-detection stencil; do
     for scheme in esker copy-kernel-copy streams chunks graph; do

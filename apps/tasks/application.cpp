@@ -32,7 +32,7 @@ esker::Config Options::parse_config(esker::CommandLine& line, int argc, char** a
   esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (domains > 0xffffffffu) harness::usage("--domains is below 2^32");
-  // If it is said: a kernel that is watched is slower (docs/lab/tasks.md).
+  // If it is said, and not the default: a kernel that is watched is slower (docs/lab/tasks.md).
   hang_seconds = config.hang_seconds != esker::Config{}.hang_seconds ? config.hang_seconds : 0;
   return config;
 }

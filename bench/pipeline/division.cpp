@@ -29,10 +29,9 @@ struct MultiplyAdd {
   ESKER_HD void operator()(const Quad* in, Quad* out, std::uint32_t n, std::uint32_t lane,
                            std::uint32_t lanes) const {
     for (std::uint32_t i = lane; i < n; i += lanes) {
-      float values[4];
-      __builtin_memcpy(values, &in[i], sizeof values);
-      for (float& value : values) value = of(value);
-      __builtin_memcpy(&out[i], values, sizeof values);
+      Floats values = floats_of(in[i]);
+      for (float& value : values.v) value = of(value);
+      out[i] = quad_of(values);
     }
   }
   ESKER_HD float of(float value) const {

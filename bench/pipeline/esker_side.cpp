@@ -68,8 +68,7 @@ struct PassOn {
 
 double run_chain(const Device& device, const Chain& chain, double* last_to_end_us, std::string* report) {
   Options options;
-  // Small teams for small frames: more of them are under way at a time.
-  options.group_lanes = chain.frame_bytes > 16384 ? 512 : 64;
+  options.group_lanes = group_lanes_of(chain.frame_bytes);
   Pipeline p(device, options);
   if (chain.frames < 4 * std::uint64_t{chain.slots})
     throw std::invalid_argument("a chain has at least four rounds");

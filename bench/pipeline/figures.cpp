@@ -27,10 +27,6 @@ std::uint64_t slots_of(const PipelineBench& bench, std::uint64_t frame_bytes) {
 std::string size_of(std::uint64_t bytes) {
   return bytes >= (1u << 20) ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
 }
-/// So many teams work on a frame: one on 64 KiB, 16 at most.
-std::uint32_t parts_of(std::uint64_t frame_bytes) {
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(frame_bytes >> 16, 1, 16));
-}
 
 }  // namespace
 

@@ -47,8 +47,7 @@ nlohmann::json take_invocations(const PipelineBench& bench) {
   for (const std::uint64_t kib : {16, 256, 4096}) {
     const std::uint64_t bytes = kib << 10;
     if (kib != 16 && bytes * 16 > bench.bytes) continue;
-    std::uint32_t slots = 4;
-    while (2 * slots <= bench.frames && 2 * slots * bytes <= std::uint64_t{64} << 20) slots *= 2;
+    const std::uint32_t slots = slots_within(bench, bytes, std::uint64_t{64} << 20);
     const std::uint64_t frames = std::max<std::uint64_t>(bench.bytes / bytes, 4 * slots),
                         few = std::clamp<std::uint64_t>(frames, 64, 4096);
     const auto by_esker = [&, bytes, slots](Crossing crossing) {

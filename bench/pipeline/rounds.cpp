@@ -12,6 +12,7 @@
 #include <esker/lane.hpp>
 
 #include "bench.hpp"
+#include "esker_side.hpp"
 #include "words.hpp"
 
 namespace esker::bench {
@@ -43,25 +44,14 @@ Round run_rounds(const PipelineBench& bench, std::uint64_t frame_bytes, std::uin
   bench.device.fill(ns.data(), 0, ns.size_bytes(), stream);
   stream.synchronize();
   Options options;
-  options.group_lanes = frame_bytes > 16384 ? 512 : 64;
+  options.group_lanes = group_lanes_of(frame_bytes);
   Pipeline p(bench.device, options);
   const TopicOptions of{
       .frame_bytes = frame_bytes, .frames = static_cast<std::uint32_t>(slots), .crossing = Crossing::kDirect};
   const auto in = p.topic<Quad>(of), out = p.topic<Quad>(of);
   const auto quads = static_cast<std::uint32_t>(frame_bytes / sizeof(Quad));
   std::uint64_t next = 0, seen = 0, wrong = 0;
-  p.run(on_host::source("source",
-                        [&](auto& stage) {
-                          if (next == frames) return false;
-                          auto frame = stage.open(in);
-                          if (frame.data == nullptr) return false;
-                          if (next < slots) fill_slot(frame.data, quads, next);
-                          frame.count = quads;
-                          stage.publish(in, frame);
-                          ++next;
-                          return true;
-                        })
-            .into(in),
+  p.run(on_host::source("source", FrameSource{in, frames, slots, quads, &next, fill_slot}).into(in),
         on_device::map("double", in, out,
                        TimedDoubling{reinterpret_cast<DeviceAtomic<std::uint64_t>*>(ns.data())}),
         on_host::frames("sink", [&](auto&, const Frame<const Quad>& frame) {
@@ -86,9 +76,8 @@ nlohmann::json take_rounds(const PipelineBench& bench) {
   for (const std::uint64_t kib : {4, 16, 64, 256, 1024, 4096}) {
     const std::uint64_t bytes = kib << 10;
     if (kib != 4 && bytes * 16 > bench.bytes) continue;
-    std::uint64_t slots = 4;
-    while (2 * slots <= bench.frames && 2 * slots * bytes <= std::uint64_t{256} << 20) slots *= 2;
-    const std::uint64_t frames = std::max(bench.bytes / bytes, 4 * slots);
+    const std::uint64_t slots = slots_within(bench, bytes, std::uint64_t{256} << 20),
+                        frames = std::max(bench.bytes / bytes, 4 * slots);
     std::vector<Round> rounds;
     for (std::uint32_t i = 0; i <= bench.repeats; ++i) {
       const Round round = run_rounds(bench, bytes, slots, frames);

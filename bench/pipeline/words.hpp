@@ -12,6 +12,21 @@ struct alignas(16) Quad {
   std::uint32_t words[4];
 };
 
+/// The same as numbers.
+struct Floats {
+  float v[4];
+};
+ESKER_HD inline Floats floats_of(const Quad& quad) {
+  Floats f;
+  __builtin_memcpy(&f, &quad, sizeof f);
+  return f;
+}
+ESKER_HD inline Quad quad_of(const Floats& f) {
+  Quad quad;
+  __builtin_memcpy(&quad, &f, sizeof f);
+  return quad;
+}
+
 /// Lane `lane` of `lanes` doubles its part of n quads: four loads are under way at a time.
 ESKER_HD inline void double_quads(const Quad* in, Quad* out, std::uint32_t n, std::uint32_t lane,
                                   std::uint32_t lanes) {

@@ -21,20 +21,6 @@ constexpr const char* to_string(WorkKind kind) {
 /// Bound by arithmetic where frames are large; the others are bound by the bus.
 constexpr bool computes(WorkKind kind) { return kind <= WorkKind::kTpacf; }
 
-struct Floats {
-  float v[4];
-};
-ESKER_HD inline Floats floats_of(const Quad& quad) {
-  Floats f;
-  __builtin_memcpy(&f, &quad, sizeof f);
-  return f;
-}
-ESKER_HD inline Quad quad_of(const Floats& f) {
-  Quad quad;
-  __builtin_memcpy(&quad, &f, sizeof f);
-  return quad;
-}
-
 struct Workload {
   static constexpr std::uint32_t kBins = 4096, kTable = 1024;
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "bench.hpp"
+#include "esker_side.hpp"
 #include "rivals.hpp"
 #include "workload.hpp"
 
@@ -100,7 +101,7 @@ struct Tables {
 double by_pipeline(const PipelineBench& bench, const Workload& work, const Slots& of_slots,
                    std::uint64_t frame_bytes, std::uint64_t frames, std::uint64_t slots) {
   Options options;
-  options.group_lanes = frame_bytes > 16384 ? 512 : 64;
+  options.group_lanes = group_lanes_of(frame_bytes);
   Pipeline p(bench.device, options);
   const TopicOptions of{
       .frame_bytes = frame_bytes, .frames = static_cast<std::uint32_t>(slots), .crossing = Crossing::kDirect};
@@ -108,20 +109,12 @@ double by_pipeline(const PipelineBench& bench, const Workload& work, const Slots
   const auto quads = static_cast<std::uint32_t>(frame_bytes / sizeof(Quad));
   std::uint64_t next = 0, seen = 0, wrong = 0;
   Clock::time_point filled{}, ended{};  // the host has filled all slots; the last frame has come back
-  p.run(on_host::source("source",
-                        [&](auto& stage) {
-                          if (next == frames) return false;
-                          auto frame = stage.open(in);
-                          if (frame.data == nullptr) return false;
-                          if (next < slots) of_slots.fill(frame.data, quads, next);
-                          frame.count = quads;
-                          stage.publish(in, frame);
-                          ++next;
-                          return true;
-                        })
+  p.run(on_host::source("source", FrameSource{in, frames, slots, quads, &next,
+                                              [&](Quad* at, std::uint64_t n, std::uint64_t slot) {
+                                                of_slots.fill(at, n, slot);
+                                              }})
             .into(in),
-        on_device::map("work", in, out, WorkOnFrames{work})
-            .parts(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(frame_bytes >> 16, 1, 16))),
+        on_device::map("work", in, out, WorkOnFrames{work}).parts(parts_of(frame_bytes)),
         on_host::frames("sink", [&](auto&, const Frame<const Quad>& frame) {
           wrong += frame.count != quads || !of_slots.is_right(frame.data, quads, frame.number % slots);
           if (++seen == slots) filled = Clock::now();
@@ -144,9 +137,8 @@ nlohmann::json take_workloads(const PipelineBench& bench) {
     for (const std::uint64_t kib : {16, 256, 4096}) {
       const std::uint64_t bytes = kib << 10;
       if (kib != 16 && bytes * 16 > bench.bytes) continue;
-      std::uint64_t slots = 4;
-      while (2 * slots <= bench.frames && 2 * slots * bytes <= std::uint64_t{256} << 20) slots *= 2;
-      const std::uint64_t frames = std::max(bench.bytes / bytes, 4 * slots),
+      const std::uint64_t slots = slots_within(bench, bytes, std::uint64_t{256} << 20),
+                          frames = std::max(bench.bytes / bytes, 4 * slots),
                           few = std::clamp<std::uint64_t>(frames, 64, 4096);
       const Slots of_slots(tables.on(kind, n, false), bytes / sizeof(Quad), slots);
       const auto timed = [&](std::uint64_t worked_on, const auto& run) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../device/gtest.hpp"
+#include "counting.hpp"
 
 namespace esker::testing {
 namespace {
@@ -31,28 +32,6 @@ std::vector<Device> two_devices() {
   return {first, Device::open(has_two ? std::string(to_string(has.backend)) + ":1" : "cpu")};
 }
 bool are_gpus(const std::vector<Device>& devices) { return devices[1].backend() != Backend::kCpu; }
-Options small_groups() {
-  Options options;
-  options.group_lanes = 64;
-  return options;
-}
-
-/// Publishes frames of words: 0, 1, 2, ...
-struct Count {
-  Topic<std::uint32_t> to;
-  std::uint32_t frames, n;
-  std::uint32_t* next;
-  bool operator()(auto& stage) const {
-    if (*next == frames) return false;
-    auto frame = stage.open(to);
-    if (frame.data == nullptr) return false;
-    frame.count = n;
-    for (std::uint32_t i = 0; i < n; ++i) frame[i] = *next * n + i;
-    stage.publish(to, frame);
-    ++*next;
-    return true;
-  }
-};
 struct Add {
   std::uint32_t term, fails_at = ~0u;
   ESKER_HD void operator()(auto& stage, const Frame<const std::uint32_t>& in,

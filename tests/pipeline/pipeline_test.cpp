@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../device/gtest.hpp"
+#include "counting.hpp"
 
 namespace esker::testing {
 namespace {
@@ -29,29 +30,6 @@ constexpr std::uint32_t kFrames = 1000;
 constexpr std::uint32_t kItems = 100'000;
 #endif
 
-Options small_groups() {
-  Options options;
-  options.group_lanes = 64;
-  return options;
-}
-
-/// Publishes `frames` frames of `n` words: 0, 1, 2, ...
-struct Count {
-  Topic<std::uint32_t> to;
-  std::uint32_t frames, n;
-  std::uint32_t* next;
-  bool operator()(auto& stage) const {
-    if (*next == frames) return false;
-    auto frame = stage.open(to);
-    if (frame.data == nullptr) return false;
-    frame.count = n;
-    for (std::uint32_t i = 0; i < n; ++i) frame[i] = *next * n + i;
-    frame.tag = *next + 7;
-    stage.publish(to, frame);
-    ++*next;
-    return true;
-  }
-};
 struct Double {
   ESKER_HD void operator()(auto& stage, const Frame<const std::uint32_t>& in,
                            Frame<std::uint64_t>& out) const {

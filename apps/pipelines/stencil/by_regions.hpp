@@ -106,7 +106,8 @@ class ByRegions {
         grid_{RegionGrid::of(problem.cells, region)},
         workers_{topics.workers},
         source_{device, pipeline::RegionSide::kHost, grid_, workers_ * grid_.regions.x},
-        // Several threads complete regions in any order.
+        // Several threads complete regions in any order. One takes turns with nobody if there are buffers for
+        // all that may be under way.
         table_{device, pipeline::RegionSide::kDevice, grid_, problem.shape.halo(),
                workers_ == 1 ? pipeline::buffers_in_order(grid_, problem.shape.halo()) + topics.frames : 0},
         pipeline_{device, options},
