@@ -29,10 +29,10 @@ while(unread)
   list(APPEND unread ${includes})
 endwhile()
 
-install(TARGETS esker esker_tasks esker_pipeline EXPORT esker-targets)
+install(TARGETS esker esker_tasks esker_pipeline esker_transfer EXPORT esker-targets)
 install(EXPORT esker-targets NAMESPACE esker:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/esker)
 
-set(ESKER_COMPONENTS runtime tasks pipeline)
+set(ESKER_COMPONENTS runtime tasks pipeline transfer)
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/esker-config.cmake.in ${PROJECT_BINARY_DIR}/cmake/esker-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/esker)

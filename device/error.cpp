@@ -47,6 +47,8 @@ const char* to_string(Error::Kind kind) noexcept {
       return "kernel";
     case Error::Kind::kTask:
       return "task";
+    case Error::Kind::kTransfer:
+      return "transfer";
   }
   return "unknown";
 }

@@ -21,6 +21,7 @@ class ESKER_API Error : public std::runtime_error {
     kContract,       // a collective call was not made alike on every PE
     kKernel,         // a lane threw (CPU back end)
     kTask,           // a run of tasks has no result: a task failed, or it was stopped
+    kTransfer,       // a plan, a set of copies or a batch contradicts itself, or asks for what is not there
   };
 
   Error(Kind kind, const std::string& message) : std::runtime_error{message}, kind_{kind} {}
