@@ -24,7 +24,9 @@ struct Range {
   }
 };
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(Error::Kind::kTransfer, "copy_batch: " + why); }
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Error::Kind::kTransfer, "copy_batch: " + why);
+}
 
 Range range_of(const Copy& copy, std::size_t index, bool is_written) {
   const auto begin = reinterpret_cast<std::uintptr_t>(is_written ? copy.to : copy.from);
