@@ -18,9 +18,8 @@ struct Copy {
 /// Refuses a set whose result would depend on the order of its copies.
 ///
 /// Errors. Error{kTransfer}, with the copies' positions and addresses: a null address with bytes, a range
-/// that
-///         ends beyond the last address, two ranges that are written and overlap, one that is written and
-///         read. Copies of no bytes may have any address.
+///         that ends beyond the last address, two ranges that are written and overlap, one that is written
+///         and read. Copies of no bytes may have any address.
 ESKER_API void check_copies(std::span<const Copy> copies);
 
 }  // namespace esker::transfer
