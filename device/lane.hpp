@@ -50,6 +50,9 @@ class Lane {
 
   /// Gives way once, while the lane waits for something outside its group. The caller escalates.
   ESKER_HD static void yield() { detail::give_way(); }
+  /// The same for a lane that may have diverged from others of its wave: it does not sleep. On CUDA one that
+  /// sleeps is not woken while others of its wave go round a loop, which may be waiting for it.
+  ESKER_HD static void yield_awake() { detail::give_way_awake(); }
 
   /// A clock that all lanes of a device share, and the host's threads on the CPU: nanoseconds since some
   /// time. It may move in steps of a microsecond.

@@ -45,7 +45,7 @@ class GroupTeam {
   template <class Add>
   ESKER_HD std::uint64_t reserve_by_status(std::uint32_t counter, std::uint32_t n, const Add& add) const {
     return GroupLane::scratch_of<GroupStatusWords>().reserve(GroupLane::wave_of(lane()), counter, n, add,
-                                                             [] { Lane::yield(); });
+                                                             [] { Lane::yield_awake(); });
   }
 
   /// In scratchpad.
@@ -55,11 +55,12 @@ class GroupTeam {
   }
   ESKER_HD void ring() const {}
   ESKER_HD void has_worked() { naps_ = 1; }
+  /// Any lane calls, in any branch.
   template <class Ready, class Over>
   ESKER_HD bool wait(const Ready& ready, const Over& over) const {
     while (!ready()) {
       if (over()) return false;
-      Lane::yield();
+      Lane::yield_awake();
     }
     return true;
   }

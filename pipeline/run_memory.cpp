@@ -274,7 +274,7 @@ void RunMemory::lay_out_loop(std::uint32_t number) {
       std::uint32_t& n = inside ? loop.n_inside : loop.n_outside;
       if (n == LoopView::kMost)
         throw Error(Error::Kind::kConfiguration, "pipeline: a loop has more than 16 topics");
-      (inside ? loop.inside : loop.outside)[n++] = {
+      (inside ? loop.inside : loop.outside)[n++] = LoopView::End{
           input.topic, from.shift, input.done, from.tail, from.end, host().outside_producers[input.topic]};
     }
   }

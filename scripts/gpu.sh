@@ -300,7 +300,6 @@ run_pipelines() {
   for figure in ping-pong latency chains workloads invocations rounds division tuning contention breakdown \
     programs end; do
     seconds=60 bytes=500000000
-    if [[ "$figure" == breakdown ]]; then bytes=60000000; fi  # what it does with more is open (docs/lab/pipelines.md)
     if [[ "$figure" == programs || "$figure" == workloads ]]; then seconds=120; fi  # many processes, many sides
     measure "pipelines-figure-$figure" "$(limit "$seconds")" "$bin/esker-bench-pipeline" --device cuda \
       --figure "$figure" --repeats 3 --bytes "$bytes" || true

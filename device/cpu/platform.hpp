@@ -12,6 +12,7 @@ namespace esker::detail {
 
 /// Gives way once.
 ESKER_HD inline void give_way() { sched_yield(); }
+ESKER_HD inline void give_way_awake() { give_way(); }
 ESKER_HD inline std::uint64_t clock_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -11,6 +11,7 @@
 namespace esker::detail {
 
 ESKER_HD inline void give_way() { __builtin_amdgcn_s_sleep(2); }
+ESKER_HD inline void give_way_awake() { give_way(); }  // of all lanes of a wave anyway
 /// The constant clock of 100 MHz.
 ESKER_HD inline std::uint64_t clock_ns() { return __builtin_amdgcn_s_memrealtime() * 10; }
 ESKER_HD inline std::uint64_t clock_ticks() { return __builtin_readcyclecounter(); }

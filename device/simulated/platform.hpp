@@ -16,6 +16,7 @@
 namespace esker::detail {
 
 inline void give_way() { simulated::yield(); }
+inline void give_way_awake() { give_way(); }
 inline std::uint64_t clock_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
