@@ -85,6 +85,13 @@ class ESKER_API Device {
   void copy_async(void* to, const void* from, std::size_t bytes, const Stream& stream) const {
     backend_->copy_async(to, from, bytes, stream.native());
   }
+  /// `n` copies by one call of the driver's, in any order, where it has such a call: CUDA from 13.0 on.
+  /// Elsewhere one after the other.
+  void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                      const Stream& stream) const {
+    backend_->copy_all_async(to, from, bytes, n, stream.native());
+  }
+  MemoryRange range_of(const void* at) const { return backend_->range_of(at); }
   /// Sets each byte.
   void fill(void* at, std::uint8_t value, std::size_t bytes, const Stream& stream) const {
     backend_->fill_async(at, value, bytes, stream.native());
@@ -125,6 +132,9 @@ class ESKER_API Device {
     detail::DeviceLaunch<Pass>::launch(*backend_, shape, kernel, backend_->own_stream());
     backend_->synchronize(backend_->own_stream());
   }
+
+  /// The same for copies of this handle, and for no other one while it lives.
+  const void* identity() const noexcept { return backend_.get(); }
 
   /// Divides a GPU between those that launch on it; null on the CPU. Each open() makes its own, so what
   /// shares a GPU shares the Device.

@@ -34,6 +34,25 @@ struct DeviceProperties {
   std::uint64_t memory_bytes = 0;         // of the device; on the CPU of the host
 };
 
+/// Whose memory an address is in.
+enum class MemoryPlace {
+  kPageable,  // the host's, which a device's copies go through other memory for
+  kPinned,    // the host's, which kernels reach at the same address; on the CPU any
+  kManaged,
+  kDevice,
+};
+struct MemoryRange {
+  MemoryPlace place = MemoryPlace::kPageable;
+  std::uint32_t device = 0;  // of kDevice: its number among those of its back end
+  // The allocation; 0 bytes: not known, which kPageable always is.
+  const std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+
+  bool holds(const void* at) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(at) - begin) < bytes;
+  }
+};
+
 enum class StreamPriority { kNormal, kHigh };
 
 namespace detail {
@@ -69,6 +88,10 @@ class DeviceBackend {
 
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_async(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+  /// One call for several copies, in any order.
+  virtual void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes,
+                              std::size_t n, void* stream) = 0;
+  virtual MemoryRange range_of(const void* at) = 0;
   virtual void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) = 0;
 
   /// A host function in the stream's order.

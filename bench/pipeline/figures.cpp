@@ -115,7 +115,7 @@ nlohmann::json take_crossing(const PipelineBench& bench) {
   all["batched_from"] = batched_from;
   if (bench.keep) {
     pipeline::keep_batched_from(bench.device, batched_from);
-    fmt::print("kept in {}\n", pipeline::machine_file());
+    fmt::print("kept in {}\n", machine_file());
   }
   return all;
 }

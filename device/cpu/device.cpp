@@ -68,6 +68,11 @@ class CpuBackend final : public DeviceBackend {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   void copy_async(void* to, const void* from, std::size_t bytes, void*) override { copy(to, from, bytes); }
+  void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                      void*) override {
+    for (std::size_t i = 0; i < n; ++i) copy(to[i], from[i], bytes[i]);
+  }
+  MemoryRange range_of(const void*) override { return {MemoryPlace::kPinned}; }
   void fill_async(void* at, std::uint8_t value, std::size_t bytes, void*) override {
     if (bytes > 0) std::memset(at, value, bytes);
   }

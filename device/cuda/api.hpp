@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <esker/device/cuda/scratchpad.hpp>
+#include <esker/device/device_backend.hpp>
 
 #define ESKER_GPU(name) cuda##name
 // Starts a kernel: group, lanes and bytes of scratchpad beside what it declares.
@@ -42,4 +43,67 @@ inline constexpr bool kHeapTakesPeersAtomics = true;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }
+/// Copies in any order, by one call where there is one.
+inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                         int device, Stream stream) {
+#if CUDART_VERSION >= 13000
+  cudaMemcpyAttributes how{};
+  how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  how.srcLocHint = how.dstLocHint = {cudaMemLocationTypeDevice, device};
+  std::size_t first = 0;
+  return cudaMemcpyBatchAsync(to, from, bytes, n, &how, &first, 1, stream);
+#else
+  (void)device;
+  for (std::size_t i = 0; i < n; ++i) {
+    const ApiError error = cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+#endif
+}
+/// The driver's function of this name, found at run time: nothing links the driver. Null: there is none.
+inline void* driver_function(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  constexpr unsigned kSince = 12000;
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &function, kSince, cudaEnableDefault, &result);
+  (void)cudaGetLastError();
+  return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? function : nullptr;
+}
+inline MemoryRange range_of(const void* at) {
+  cudaPointerAttributes known{};
+  if (cudaPointerGetAttributes(&known, at) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {};
+  }
+  MemoryRange range;
+  range.device = static_cast<std::uint32_t>(known.device);
+  switch (known.type) {
+    case cudaMemoryTypeHost:
+      // Memory that was registered may have another address on the device: kernels do not use that.
+      range.place = known.devicePointer == at ? MemoryPlace::kPinned : MemoryPlace::kPageable;
+      break;
+    case cudaMemoryTypeDevice:
+      range.place = MemoryPlace::kDevice;
+      break;
+    case cudaMemoryTypeManaged:
+      range.place = MemoryPlace::kManaged;
+      break;
+    default:
+      return {};
+  }
+  using Query = int(unsigned, int*, void**, unsigned long long);
+  static const auto query = reinterpret_cast<Query*>(driver_function("cuPointerGetAttributes"));
+  if (query == nullptr) return range;
+  int which[] = {11, 12};  // CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, _RANGE_SIZE
+  unsigned long long begin = 0;
+  std::size_t bytes = 0;
+  void* values[] = {&begin, &bytes};
+  if (query(2, which, values, reinterpret_cast<unsigned long long>(at)) == 0 && begin != 0) {
+    range.begin = reinterpret_cast<const std::byte*>(begin);
+    range.bytes = bytes;
+  }
+  return range;
+}
 }  // namespace esker::gpu

@@ -178,6 +178,13 @@ class GpuBackend final : public DeviceBackend {
     gpu::require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), stream_of(stream)),
                  fmt::format("{}: copying {} bytes", name(), bytes));
   }
+  void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                      void* stream) override {
+    if (n == 0) return;
+    gpu::require(gpu::copy_all(to, from, bytes, n, device_, stream_of(stream)),
+                 fmt::format("{}: {} copies in one call", name(), n));
+  }
+  MemoryRange range_of(const void* at) override { return gpu::range_of(at); }
   void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) override {
     if (bytes == 0) return;
     gpu::require(ESKER_GPU(MemsetAsync)(at, value, bytes, stream_of(stream)),

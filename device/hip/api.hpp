@@ -6,6 +6,8 @@
 #endif
 #include <hip/hip_runtime_api.h>
 
+#include <esker/device/device_backend.hpp>
+
 #define ESKER_GPU(name) hip##name
 // Starts a kernel: group, lanes and bytes of scratchpad beside what it declares.
 #define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
@@ -32,4 +34,38 @@ inline constexpr bool kHeapTakesPeersAtomics = false;
 inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return hipHostFree(at); }
+/// One after the other: there is no call for several.
+inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                         int /*device*/, Stream stream) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const ApiError error = hipMemcpyAsync(to[i], from[i], bytes[i], hipMemcpyDefault, stream);
+    if (error != hipSuccess) return error;
+  }
+  return hipSuccess;
+}
+inline MemoryRange range_of(const void* at) {
+  hipPointerAttribute_t known{};
+  if (hipPointerGetAttributes(&known, at) != hipSuccess) {
+    (void)hipGetLastError();
+    return {};
+  }
+  MemoryRange range;
+  range.device = static_cast<std::uint32_t>(known.device);
+  if (known.isManaged != 0) {
+    range.place = MemoryPlace::kManaged;
+  } else if (known.memoryType == hipMemoryTypeHost) {
+    range.place = known.devicePointer == at ? MemoryPlace::kPinned : MemoryPlace::kPageable;
+  } else {
+    range.place = MemoryPlace::kDevice;
+    hipDeviceptr_t begin{};
+    std::size_t bytes = 0;
+    if (hipMemGetAddressRange(&begin, &bytes, const_cast<void*>(at)) == hipSuccess) {
+      range.begin = static_cast<const std::byte*>(begin);
+      range.bytes = bytes;
+    } else {
+      (void)hipGetLastError();
+    }
+  }
+  return range;
+}
 }  // namespace esker::gpu

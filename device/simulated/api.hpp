@@ -10,6 +10,8 @@
 #include <functional>
 #include <tuple>
 
+#include <esker/device/device_backend.hpp>
+
 #define ESKER_GPU(name) ::esker::simulated::name
 #define ESKER_GPU_START(kernel, groups, group_lanes, scratch_bytes, stream, ...) \
   ::esker::simulated::start(stream, groups, group_lanes, scratch_bytes, kernel, __VA_ARGS__)
@@ -58,6 +60,8 @@ inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
 ApiError MemGetInfo(std::size_t* free, std::size_t* total);
 ApiError Malloc(void** at, std::size_t bytes);
 ApiError MallocManaged(void** at, std::size_t bytes);
+ApiError MallocHost(void** at, std::size_t bytes);
+MemoryRange range_of(const void* at);
 /// Ends the program if another process has it open: what its kernels do then is undefined on a GPU.
 ApiError Free(void* at);
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at);
@@ -149,6 +153,13 @@ inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicShar
 inline bool is_out_of_order(const FunctionAttributes&) { return false; }
 inline bool is_shared_at_a_time(int) { return false; }  // each process has one of its own
 inline constexpr bool kHeapTakesPeersAtomics = true;
-inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }
+inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::MallocHost(at, bytes); }
 inline ApiError free_pinned(void* at) { return simulated::Free(at); }
+inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
+                         int /*device*/, Stream stream) {
+  for (std::size_t i = 0; i < n; ++i)
+    (void)simulated::MemcpyAsync(to[i], from[i], bytes[i], simulated::MemcpyDefault, stream);
+  return simulated::Success;
+}
+inline MemoryRange range_of(const void* at) { return simulated::range_of(at); }
 }  // namespace esker::gpu

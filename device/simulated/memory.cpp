@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -23,7 +24,7 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage 
 /// Memory that other processes of the host can reach, by its file. Behind it stands how many have it open.
 class Allocations {
  public:
-  ApiError allocate(void** at, std::size_t bytes) {
+  ApiError allocate(void** at, std::size_t bytes, MemoryPlace place) {
     if (bytes == 0 || bytes > memory()) return ErrorMemoryAllocation;
     bytes = whole_pages(bytes);
     const int file = memfd_create("esker", MFD_CLOEXEC);
@@ -33,7 +34,7 @@ class Allocations {
       return ErrorMemoryAllocation;
     }
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, bytes, current_device(), false};
+    known_[*at] = {file, bytes, current_device(), false, place};
     return Success;
   }
   ApiError release(void* at) {
@@ -76,8 +77,17 @@ class Allocations {
     }
     openers_of(*at, handle.bytes).fetch_add(1, std::memory_order_acq_rel);
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, handle.bytes, device, true};
+    known_[*at] = {file, handle.bytes, device, true, MemoryPlace::kDevice};
     return Success;
+  }
+  MemoryRange range_of(const void* at) {
+    const std::lock_guard lock(mutex_);
+    const auto after = known_.upper_bound(const_cast<void*>(at));
+    if (after == known_.begin()) return {};
+    const auto& [begin, memory] = *std::prev(after);
+    const MemoryRange range{memory.place, static_cast<std::uint32_t>(memory.device),
+                            static_cast<const std::byte*>(begin), memory.bytes};
+    return range.holds(at) ? range : MemoryRange{};
   }
   static std::size_t memory() {
     return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -90,6 +100,7 @@ class Allocations {
     std::size_t bytes;  // whole pages, without the last
     int device;
     bool is_opened;  // another process's
+    MemoryPlace place;
   };
   static std::atomic_ref<std::uint64_t> openers_of(void* at, std::size_t bytes) {
     return std::atomic_ref<std::uint64_t>(
@@ -140,8 +151,16 @@ ApiError MemGetInfo(std::size_t* free, std::size_t* total) {
   *total = Allocations::memory();
   return Success;
 }
-ApiError Malloc(void** at, std::size_t bytes) { return allocations().allocate(at, bytes); }
-ApiError MallocManaged(void** at, std::size_t bytes) { return allocations().allocate(at, bytes); }
+ApiError Malloc(void** at, std::size_t bytes) {
+  return allocations().allocate(at, bytes, MemoryPlace::kDevice);
+}
+ApiError MallocManaged(void** at, std::size_t bytes) {
+  return allocations().allocate(at, bytes, MemoryPlace::kManaged);
+}
+ApiError MallocHost(void** at, std::size_t bytes) {
+  return allocations().allocate(at, bytes, MemoryPlace::kPinned);
+}
+MemoryRange range_of(const void* at) { return allocations().range_of(at); }
 ApiError Free(void* at) { return allocations().release(at); }
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at) { return allocations().describe(handle, at); }
 ApiError IpcOpenMemHandle(void** at, MemoryHandle handle, unsigned) { return allocations().open(at, handle); }

@@ -3,3 +3,5 @@
 #pragma once
 
 #include <esker/transfer/copy/copies.hpp>
+#include <esker/transfer/copy/copy_batch.hpp>
+#include <esker/transfer/copy/copy_profile.hpp>

@@ -1,0 +1,83 @@
+// {MODULE: {NAME: {DEVICE: ...}}}
+#include <esker/device/machine_file.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include <esker/error.hpp>
+
+namespace esker {
+
+namespace {
+
+std::string kind_of(const DeviceProperties& device) {
+  return fmt::format("{}: {}", to_string(device.backend), device.model);
+}
+
+/// An empty object: there is no file.
+nlohmann::json read(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return nlohmann::json::object();
+  nlohmann::json all = nlohmann::json::parse(file, nullptr, false);
+  if (!all.is_object()) {
+    throw Error(Error::Kind::kConfiguration,
+                fmt::format("'{}' is no JSON object: delete it, or measure again", path));
+  }
+  return all;
+}
+
+nlohmann::json& object_in(nlohmann::json& all, const std::string& name) {
+  nlohmann::json& part = all[name];
+  if (!part.is_object()) part = nlohmann::json::object();
+  return part;
+}
+
+}  // namespace
+
+std::string machine_file() {
+  if (const char* const path = std::getenv("ESKER_MACHINE_FILE"); path != nullptr) return path;
+  if (const char* const caches = std::getenv("XDG_CACHE_HOME"); caches != nullptr && *caches != '\0')
+    return std::string(caches) + "/esker/machine.json";
+  if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return std::string(home) + "/.cache/esker/machine.json";
+  return {};
+}
+
+std::optional<std::string> read_machine(const std::string& module, const std::string& name,
+                                        const DeviceProperties& device) {
+  const std::string path = machine_file();
+  if (path.empty()) return std::nullopt;
+  const nlohmann::json all = read(path);
+  const auto at = nlohmann::json::json_pointer() / module / name / kind_of(device);
+  if (!all.contains(at)) return std::nullopt;
+  return all.at(at).dump();
+}
+
+void keep_machine(const std::string& module, const std::string& name, const DeviceProperties& device,
+                  const std::string& json) {
+  const std::string path = machine_file();
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Error::Kind::kConfiguration, fmt::format("cannot write '{}': {}", path, why));
+  };
+  if (path.empty()) refuse("neither ESKER_MACHINE_FILE nor HOME is set");
+  nlohmann::json all = read(path);
+  object_in(object_in(all, module), name)[kind_of(device)] = nlohmann::json::parse(json);
+  std::error_code error;
+  const std::filesystem::path file(path), written(path + "." + std::to_string(getpid()) + ".new");
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+  if (error) refuse(error.message());
+  std::ofstream out(written);
+  out << all.dump(2) << '\n';
+  out.close();
+  if (!out) refuse("it cannot be created");
+  std::filesystem::rename(written, file, error);
+  if (error) refuse(error.message());
+}
+
+}  // namespace esker

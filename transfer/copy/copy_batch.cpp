@@ -1,0 +1,297 @@
+#include <esker/transfer/copy/copy_batch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <esker/error.hpp>
+#include <esker/transfer/copy/copy_kernel.hpp>
+#include <esker/transfer/copy/staging.hpp>
+
+namespace esker::transfer {
+
+namespace {
+
+/// Sizes by powers of two: the set is cut between two of them, and what is larger goes by the copy engines.
+constexpr std::uint32_t kClasses = 64;
+std::uint32_t class_of(std::size_t bytes) { return static_cast<std::uint32_t>(std::bit_width(bytes) - 1); }
+
+struct Part {
+  CopyPath path;
+  double us = 0;
+};
+/// Copies of at least 2^cut bytes by `large`, others by the kernel.
+struct Cut {
+  std::uint32_t cut = 0;
+  std::size_t n_large = 0;
+  Part large{CopyPath::kSeparate}, small{CopyPath::kKernel};
+  double us() const { return large.us + small.us; }
+};
+
+struct Sizes {
+  std::array<std::uint32_t, kClasses> copies{};
+  std::array<std::uint64_t, kClasses> bytes{};
+  std::uint64_t classes = 0;  // a bit for each that has copies
+
+  explicit Sizes(std::span<const Copy> set) {
+    for (const Copy& copy : set) {
+      const std::uint32_t c = class_of(copy.bytes);
+      ++copies[c];
+      bytes[c] += copy.bytes;
+      classes |= std::uint64_t{1} << c;
+    }
+  }
+};
+
+/// Times of a set by one path: a startup, and what the copies of each class add.
+class Times {
+ public:
+  Times(const CopyProfile& profile, Direction direction, CopyPath path, const Sizes& sizes)
+      : startup_{profile.us(direction, path, 0, static_cast<double>(CopyProfile::bytes_at(0)))} {
+    for (std::uint64_t left = sizes.classes; left != 0; left &= left - 1) {
+      const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
+      const auto n = static_cast<double>(sizes.copies[c]);
+      adds_[c] = profile.us(direction, path, n, static_cast<double>(sizes.bytes[c]) / n) - startup_;
+      all_ += adds_[c];
+    }
+  }
+  /// Of the classes whose times add up to this; 0: there are none.
+  double with(double adds, bool any) const { return any ? startup_ + adds : 0; }
+  double of(std::uint32_t c) const { return adds_[c]; }
+  double all() const { return all_; }
+
+ private:
+  double startup_, all_ = 0;
+  std::array<double, kClasses> adds_;  // of classes that have copies
+};
+
+Cut best_cut(const CopyProfile& profile, Direction direction, std::span<const Copy> copies) {
+  const Sizes sizes(copies);
+  const Times kernel(profile, direction, CopyPath::kKernel, sizes);
+  std::optional<Cut> best;
+  for (const CopyPath path : {CopyPath::kSeparate, CopyPath::kBatchCall}) {
+    const Times engines(profile, direction, path, sizes);
+    std::size_t n_large = copies.size();
+    double large = engines.all(), small = 0;
+    for (std::uint64_t left = sizes.classes;; left &= left - 1) {
+      const auto c = static_cast<std::uint32_t>(std::countr_zero(left));  // 64: none is left
+      Cut cut{c, n_large};
+      cut.large = {path, engines.with(large, n_large != 0)};
+      cut.small.us = kernel.with(small, n_large != copies.size());
+      if (!best.has_value() || cut.us() < best->us()) best = cut;
+      if (left == 0) break;
+      n_large -= sizes.copies[c];
+      large -= engines.of(c);
+      small += kernel.of(c);
+    }
+  }
+  return *best;
+}
+
+/// Places of a set's addresses: those of one allocation are asked for once.
+class Places {
+ public:
+  explicit Places(const Device& device) : device_{device} {}
+  const MemoryRange& of(const void* at) {
+    for (const MemoryRange& range : known_) {
+      if (range.holds(at)) return range;
+    }
+    MemoryRange& range = known_[next_++ % kKept];
+    range = device_.range_of(at);
+    return range;
+  }
+
+ private:
+  static constexpr std::uint32_t kKept = 4;
+  const Device& device_;
+  std::array<MemoryRange, kKept> known_{};
+  std::uint32_t next_ = 0;
+};
+
+bool is_host(MemoryPlace place) { return place == MemoryPlace::kPageable || place == MemoryPlace::kPinned; }
+
+}  // namespace
+
+struct Copier::Impl {
+  struct Set {
+    std::vector<Copy> reachable;  // lanes reach both sides
+    std::vector<Copy> pageable;   // the host's side is
+    bool empty() const { return reachable.empty() && pageable.empty(); }
+  };
+  /// A set in its directions. What is between two places of the host goes with what goes to the host, by the
+  /// engines.
+  struct Sorted {
+    std::array<Set, kDirections> sets;
+    std::vector<Copy> on_host;
+  };
+
+  Impl(const Device& on, CopyProfile by) : device{on}, profile{std::move(by)}, staging{on} {}
+
+  Sorted sort(std::span<const Copy> copies) const {
+    check_copies(copies);
+    Sorted sorted;
+    Places places(device);
+    const std::uint32_t here = device.properties().index;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      const Copy& copy = copies[i];
+      if (copy.bytes == 0) continue;
+      const MemoryRange to = places.of(copy.to), from = places.of(copy.from);
+      for (const auto& [range, at] : {std::pair{to, static_cast<const void*>(copy.to)}, {from, copy.from}}) {
+        if (range.place == MemoryPlace::kDevice && range.device != here)
+          throw Error(
+              Error::Kind::kTransfer,
+              fmt::format("copy_batch on {}: copy {} has {} in the memory of device {}, which takes a "
+                          "peer copy: Device::copy_async()",
+                          device.name(), i, at, range.device));
+      }
+      if (device.backend() == Backend::kCpu || (is_host(to.place) && is_host(from.place))) {
+        sorted.on_host.push_back(copy);
+        continue;
+      }
+      const Direction direction = is_host(from.place) ? Direction::kToDevice
+                                  : is_host(to.place) ? Direction::kToHost
+                                                      : Direction::kWithin;
+      Set& set = sorted.sets[static_cast<std::size_t>(direction)];
+      const bool is_pageable = to.place == MemoryPlace::kPageable || from.place == MemoryPlace::kPageable;
+      append(is_pageable ? set.pageable : set.reachable, copy);
+    }
+    return sorted;
+  }
+  static void append(std::vector<Copy>& set, const Copy& copy) {
+    if (!set.empty()) {
+      Copy& last = set.back();
+      if (static_cast<std::byte*>(last.to) + last.bytes == copy.to &&
+          static_cast<const std::byte*>(last.from) + last.bytes == copy.from) {
+        last.bytes += copy.bytes;
+        return;
+      }
+    }
+    set.push_back(copy);
+  }
+
+  void put(CopyPath path, std::span<const Copy> copies, const Stream& stream) const {
+    if (copies.empty()) return;
+    switch (path) {
+      case CopyPath::kSeparate:
+        for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, stream);
+        return;
+      case CopyPath::kBatchCall: {
+        std::vector<void*> to;
+        std::vector<const void*> from;
+        std::vector<std::size_t> bytes;
+        to.reserve(copies.size());
+        from.reserve(copies.size());
+        bytes.reserve(copies.size());
+        for (const Copy& copy : copies) {
+          to.push_back(copy.to);
+          from.push_back(copy.from);
+          bytes.push_back(copy.bytes);
+        }
+        device.copy_all_async(to.data(), from.data(), bytes.data(), copies.size(), stream);
+        return;
+      }
+      case CopyPath::kKernel:
+        detail::copy_by_kernel(device, copies, stream);
+        return;
+      case CopyPath::kGraph: {
+        const Graph graph =
+            device.graph(stream, [&](const Stream& into) { put(CopyPath::kSeparate, copies, into); });
+        graph.launch(stream);
+        stream.synchronize();  // the graph outlives it
+        return;
+      }
+    }
+  }
+  void put_fastest(Direction direction, std::span<const Copy> copies, const Stream& stream) const {
+    if (copies.empty()) return;
+    const Cut cut = best_cut(profile, direction, copies);
+    if (cut.n_large == copies.size()) return put(cut.large.path, copies, stream);
+    if (cut.n_large == 0) return put(cut.small.path, copies, stream);
+    std::vector<Copy> sorted(copies.begin(), copies.end());
+    std::partition(sorted.begin(), sorted.end(),
+                   [least = cut.cut](const Copy& copy) { return class_of(copy.bytes) >= least; });
+    put(cut.large.path, std::span(sorted).first(cut.n_large), stream);
+    put(cut.small.path, std::span(sorted).subspan(cut.n_large), stream);
+  }
+  /// `put_set(direction, copies)`: of memory that lanes reach.
+  template <class PutSet>
+  void carry_out(std::span<const Copy> copies, const Stream& stream, const PutSet& put_set) {
+    const Sorted sorted = sort(copies);
+    put(CopyPath::kSeparate, sorted.on_host, stream);
+    for (std::uint32_t d = 0; d < kDirections; ++d) {
+      const auto direction = static_cast<Direction>(d);
+      const Set& set = sorted.sets[d];
+      put_set(direction, std::span<const Copy>(set.reachable));
+      if (set.pageable.empty()) continue;
+      const std::lock_guard lock(mutex);
+      staging.stage(set.pageable, direction == Direction::kToHost, stream,
+                    [&](std::span<const Copy> staged) { put_set(direction, staged); });
+    }
+  }
+
+  const Device device;
+  const CopyProfile profile;
+  std::mutex mutex;  // guards staging
+  detail::CopyStaging staging;
+};
+
+Copier::Copier(const Device& device) : Copier{device, CopyProfile::of_machine(device)} {}
+Copier::Copier(const Device& device, CopyProfile profile)
+    : impl_{std::make_unique<Impl>(device, std::move(profile))} {}
+Copier::~Copier() = default;
+const CopyProfile& Copier::profile() const { return impl_->profile; }
+
+void Copier::copy(std::span<const Copy> copies, const Stream& stream) {
+  impl_->carry_out(copies, stream, [&](Direction direction, std::span<const Copy> set) {
+    impl_->put_fastest(direction, set, stream);
+  });
+}
+void Copier::copy_by(CopyPath path, std::span<const Copy> copies, const Stream& stream) {
+  impl_->carry_out(copies, stream,
+                   [&](Direction, std::span<const Copy> set) { impl_->put(path, set, stream); });
+}
+
+std::vector<CopyChoice> Copier::choose(std::span<const Copy> copies) {
+  std::vector<CopyChoice> choices;
+  const Impl::Sorted sorted = impl_->sort(copies);
+  for (std::uint32_t d = 0; d < kDirections; ++d) {
+    const auto direction = static_cast<Direction>(d);
+    std::vector<Copy> set = sorted.sets[d].reachable;
+    set.insert(set.end(), sorted.sets[d].pageable.begin(), sorted.sets[d].pageable.end());
+    if (set.empty()) continue;
+    const Cut cut = best_cut(impl_->profile, direction, set);
+    CopyChoice large{direction, cut.large.path, 0, 0, cut.large.us};
+    CopyChoice small{direction, cut.small.path, 0, 0, cut.small.us};
+    for (const Copy& copy : set) {
+      CopyChoice& choice = class_of(copy.bytes) >= cut.cut ? large : small;
+      ++choice.copies;
+      choice.bytes += copy.bytes;
+    }
+    for (const CopyChoice& choice : {large, small}) {
+      if (choice.copies != 0) choices.push_back(choice);
+    }
+  }
+  return choices;
+}
+
+void copy_batch(const Device& device, std::span<const Copy> copies, const Stream& stream) {
+  // Never destroyed: at the end of the process the device's runtime may be gone first.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& copiers = *new std::map<const void*, std::unique_ptr<Copier>>;
+  Copier* copier = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<Copier>& kept = copiers[device.identity()];
+    if (kept == nullptr) kept = std::make_unique<Copier>(device);
+    copier = kept.get();
+  }
+  copier->copy(copies, stream);
+}
+
+}  // namespace esker::transfer

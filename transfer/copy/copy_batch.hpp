@@ -1,0 +1,58 @@
+// Copies whose addresses exist, by the fastest path.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <esker/device/device.hpp>
+#include <esker/transfer/copy/copies.hpp>
+#include <esker/transfer/copy/copy_profile.hpp>
+
+namespace esker::transfer {
+
+/// What a Copier does, or would do, with copies of one direction.
+struct CopyChoice {
+  Direction direction;
+  CopyPath path;
+  std::uint32_t copies;  // adjacent ones are one
+  std::uint64_t bytes;
+  double predicted_us;
+};
+
+/// Carries out sets of copies between the host and one device, or within it.
+///
+/// Contract Any thread may call. A set is checked before any of it is put on the stream: it may be in any
+///          order, so no range that is written overlaps another one of the set. Copies that are adjacent on
+///          both sides go as one. The stream is done with the sources, and has written the destinations,
+///          when it has come there. Pageable memory goes through pinned memory of the copier's: a source is
+///          read before the call returns, as if it were pinned where a graph is captured: that is refused.
+/// Errors   Error{kTransfer}: see check_copies(); or an address is in the memory of another device of this
+///          back end, which takes a peer copy (Device::copy_async()). Nothing has been copied then.
+class ESKER_API Copier {
+ public:
+  /// By what was measured on this machine (CopyProfile::of_machine()).
+  explicit Copier(const Device& device);
+  Copier(const Device& device, CopyProfile profile);
+  ~Copier();
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  void copy(std::span<const Copy> copies, const Stream& stream);
+  /// The same by one path, to compare.
+  void copy_by(CopyPath path, std::span<const Copy> copies, const Stream& stream);
+  /// What copy() would do. Large copies of a set may go by another path than small ones.
+  std::vector<CopyChoice> choose(std::span<const Copy> copies);
+  const CopyProfile& profile() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Copier::copy() of a copier that the process keeps for this Device, and its copies, from the first call on:
+/// the device stays open.
+ESKER_API void copy_batch(const Device& device, std::span<const Copy> copies, const Stream& stream);
+
+}  // namespace esker::transfer

@@ -1,0 +1,75 @@
+// How long a set of copies takes by each path, as measured on a machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <esker/device/device.hpp>
+
+namespace esker::transfer {
+
+/// How a set of copies is carried out.
+enum class CopyPath : std::uint32_t {
+  kSeparate,   // one call a copy: the copy engines
+  kBatchCall,  // one call of the driver's for all, where it has one
+  kKernel,     // a kernel whose lanes gather or scatter; host memory has to be pinned or managed
+  kGraph,      // a graph of a node a copy, made for this set and waited for: to compare (see esker::Graph)
+};
+inline constexpr std::uint32_t kMeasuredPaths = 3;  // a graph that is made anew is never the fastest
+/// "separate", "batch call", "kernel", "graph".
+ESKER_API const char* to_string(CopyPath path) noexcept;
+
+enum class Direction : std::uint32_t { kToDevice, kToHost, kWithin };
+inline constexpr std::uint32_t kDirections = 3;
+/// "to the device", "to the host", "within the device".
+ESKER_API const char* to_string(Direction direction) noexcept;
+
+/// Microseconds from the call to the end of `n` copies of `bytes` each, at points of a grid; between them it
+/// is linear in each, which a startup, a time a copy and a rate are exactly.
+///
+/// Contract. A value. As built it holds what was measured on an H100 (docs/results/transfers.md);
+/// of_machine()
+///           and measure_copies() say what holds here.
+class ESKER_API CopyProfile {
+ public:
+  static constexpr std::uint32_t kCounts = 5, kSizes = 8;
+  static constexpr std::uint64_t count_at(std::uint32_t i) {
+    return std::uint64_t{1} << (2 * i);
+  }  // 1 to 256
+  static constexpr std::uint64_t bytes_at(std::uint32_t i) {
+    return std::uint64_t{512} << (2 * i);
+  }  // to 8 MiB
+
+  CopyProfile();
+
+  double us(Direction direction, CopyPath path, double n, double bytes) const;
+  double at(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) const {
+    return us_[index(direction, path, count, size)];
+  }
+  void set(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size, double us) {
+    us_[index(direction, path, count, size)] = us;
+  }
+
+  /// What was kept for devices of this kind, else as built. Error{kConfiguration}: the machine file is there,
+  /// and says something else.
+  static CopyProfile of_machine(const Device& device);
+  /// For of_machine(). Error{kConfiguration}: the machine file cannot be written.
+  void keep(const Device& device) const;
+  /// {direction: {path: rows of counts, columns of sizes, microseconds}}
+  std::string json() const;
+
+ private:
+  static std::size_t index(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) {
+    const auto d = static_cast<std::size_t>(direction), p = static_cast<std::size_t>(path);
+    return ((d * kMeasuredPaths + p) * kCounts + count) * kSizes + size;
+  }
+
+  std::vector<double> us_;
+};
+
+/// Measures each path, direction, number and size: some seconds, and 256 MiB on both sides. Nothing else
+/// should run on the device.
+ESKER_API CopyProfile measure_copies(const Device& device, std::uint32_t repeats = 7);
+
+}  // namespace esker::transfer

@@ -1,0 +1,64 @@
+// Times each path of copies at the points of a CopyProfile.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include <esker/transfer/copy/copy_batch.hpp>
+#include <esker/transfer/copy/copy_profile.hpp>
+
+namespace esker::transfer {
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{256} << 20;  // on each side
+constexpr std::size_t kGap = 256;                       // between two copies: adjacent ones would be one
+
+double median_us(Copier& copier, CopyPath path, const std::vector<Copy>& copies, const Stream& stream,
+                 std::uint32_t repeats) {
+  std::vector<double> us;
+  for (std::uint32_t r = 0; r <= repeats; ++r) {
+    const auto began = std::chrono::steady_clock::now();
+    copier.copy_by(path, copies, stream);
+    stream.synchronize();
+    us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+  }
+  us.erase(us.begin());  // warm-up
+  std::nth_element(us.begin(), us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2), us.end());
+  return us[us.size() / 2];
+}
+
+}  // namespace
+
+CopyProfile measure_copies(const Device& device, std::uint32_t repeats) {
+  CopyProfile profile;
+  Copier copier(device, profile);
+  const Stream stream = device.stream();
+  const Allocation what{.what = "measuring copies"};
+  const auto host = device.pinned<std::byte>(kBytes, what);
+  const DeviceArray<std::byte> here = device.memory<std::byte>(kBytes, what);
+  const DeviceArray<std::byte> there = device.memory<std::byte>(kBytes, what);
+  for (const Direction direction : {Direction::kToDevice, Direction::kToHost, Direction::kWithin}) {
+    std::byte* const to = direction == Direction::kToHost ? host.data() : here.data();
+    const std::byte* const from = direction == Direction::kToDevice ? host.data() : there.data();
+    for (const CopyPath path : {CopyPath::kSeparate, CopyPath::kBatchCall, CopyPath::kKernel}) {
+      for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c) {
+        for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
+          const std::size_t n = CopyProfile::count_at(c), bytes = CopyProfile::bytes_at(s);
+          if (n * (bytes + kGap) > kBytes) {
+            // As at the size before, whose bytes take most of the time.
+            profile.set(direction, path, c, s, 4 * profile.at(direction, path, c, s - 1));
+            continue;
+          }
+          std::vector<Copy> copies;
+          for (std::size_t i = 0; i < n; ++i)
+            copies.push_back({to + i * (bytes + kGap), from + i * (bytes + kGap), bytes});
+          profile.set(direction, path, c, s, median_us(copier, path, copies, stream, repeats));
+        }
+      }
+    }
+  }
+  return profile;
+}
+
+}  // namespace esker::transfer
