@@ -72,38 +72,34 @@ inline void* driver_function(const char* name) {
   return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? function : nullptr;
 }
 inline MemoryRange range_of(const void* at) {
-  cudaPointerAttributes known{};
-  if (cudaPointerGetAttributes(&known, at) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return {};
-  }
-  MemoryRange range;
-  range.device = static_cast<std::uint32_t>(known.device);
-  switch (known.type) {
-    case cudaMemoryTypeHost:
-      // Memory that was registered may have another address on the device: kernels do not use that.
-      range.place = known.devicePointer == at ? MemoryPlace::kPinned : MemoryPlace::kPageable;
-      break;
-    case cudaMemoryTypeDevice:
-      range.place = MemoryPlace::kDevice;
-      break;
-    case cudaMemoryTypeManaged:
-      range.place = MemoryPlace::kManaged;
-      break;
-    default:
-      return {};
-  }
-  using Query = int(unsigned, int*, void**, unsigned long long);
-  static const auto query = reinterpret_cast<Query*>(driver_function("cuPointerGetAttributes"));
-  if (query == nullptr) return range;
-  int which[] = {11, 12};  // CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, _RANGE_SIZE
-  unsigned long long begin = 0;
+  // CUpointer_attribute: MEMORY_TYPE, DEVICE_POINTER, IS_MANAGED, DEVICE_ORDINAL, RANGE_START_ADDR,
+  // RANGE_SIZE.
+  enum { kType, kDevicePointer, kIsManaged, kDevice, kBegin, kBytes, kAll };
+  int which[kAll] = {2, 3, 8, 9, 11, 12};
+  unsigned type = 0, is_managed = 0;
+  int device = 0;
+  unsigned long long device_pointer = 0, begin = 0;
   std::size_t bytes = 0;
-  void* values[] = {&begin, &bytes};
-  if (query(2, which, values, reinterpret_cast<unsigned long long>(at)) == 0 && begin != 0) {
-    range.begin = reinterpret_cast<const std::byte*>(begin);
-    range.bytes = bytes;
+  void* values[kAll] = {&type, &device_pointer, &is_managed, &device, &begin, &bytes};
+  using Query = int(unsigned, int*, void**, unsigned long long);
+  // One call of the driver's for what two of the runtime's say in part.
+  static const auto query = reinterpret_cast<Query*>(driver_function("cuPointerGetAttributes"));
+  const auto address = reinterpret_cast<unsigned long long>(at);
+  if (query == nullptr || query(kAll, which, values, address) != 0) return {};
+  constexpr unsigned kHostType = 1, kDeviceType = 2;
+  MemoryRange range;
+  if (is_managed != 0) {
+    range.place = MemoryPlace::kManaged;
+  } else if (type == kDeviceType) {
+    range.place = MemoryPlace::kDevice;
+    range.device = static_cast<std::uint32_t>(device);
+  } else if (type == kHostType && device_pointer == address) {
+    range.place = MemoryPlace::kPinned;
+  } else {
+    return {};  // or it was registered, and has another address on the device: kernels do not use that
   }
+  range.begin = reinterpret_cast<const std::byte*>(begin);
+  range.bytes = begin != 0 ? bytes : 0;
   return range;
 }
 }  // namespace esker::gpu

@@ -122,20 +122,27 @@ struct Copier::Impl {
   struct Set {
     std::vector<Copy> reachable;  // lanes reach both sides
     std::vector<Copy> pageable;   // the host's side is
-    bool empty() const { return reachable.empty() && pageable.empty(); }
   };
   /// A set in its directions. What is between two places of the host goes with what goes to the host, by the
   /// engines.
   struct Sorted {
     std::array<Set, kDirections> sets;
     std::vector<Copy> on_host;
+
+    void clear() {
+      for (Set& set : sets) {
+        set.reachable.clear();
+        set.pageable.clear();
+      }
+      on_host.clear();
+    }
   };
 
   Impl(const Device& on, CopyProfile by) : device{on}, profile{std::move(by)}, staging{on} {}
 
-  Sorted sort(std::span<const Copy> copies) const {
+  const Sorted& sort(std::span<const Copy> copies) {
     check_copies(copies);
-    Sorted sorted;
+    sorted.clear();
     Places places(device);
     const std::uint32_t here = device.properties().index;
     for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -175,19 +182,16 @@ struct Copier::Impl {
     set.push_back(copy);
   }
 
-  void put(CopyPath path, std::span<const Copy> copies, const Stream& stream) const {
+  void put(CopyPath path, std::span<const Copy> copies, const Stream& stream) {
     if (copies.empty()) return;
     switch (path) {
       case CopyPath::kSeparate:
         for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, stream);
         return;
       case CopyPath::kBatchCall: {
-        std::vector<void*> to;
-        std::vector<const void*> from;
-        std::vector<std::size_t> bytes;
-        to.reserve(copies.size());
-        from.reserve(copies.size());
-        bytes.reserve(copies.size());
+        to.clear();
+        from.clear();
+        bytes.clear();
         for (const Copy& copy : copies) {
           to.push_back(copy.to);
           from.push_back(copy.from);
@@ -208,28 +212,28 @@ struct Copier::Impl {
       }
     }
   }
-  void put_fastest(Direction direction, std::span<const Copy> copies, const Stream& stream) const {
+  void put_fastest(Direction direction, std::span<const Copy> copies, const Stream& stream) {
     if (copies.empty()) return;
     const Cut cut = best_cut(profile, direction, copies);
     if (cut.n_large == copies.size()) return put(cut.large.path, copies, stream);
     if (cut.n_large == 0) return put(cut.small.path, copies, stream);
-    std::vector<Copy> sorted(copies.begin(), copies.end());
-    std::partition(sorted.begin(), sorted.end(),
+    partitioned.assign(copies.begin(), copies.end());
+    std::partition(partitioned.begin(), partitioned.end(),
                    [least = cut.cut](const Copy& copy) { return class_of(copy.bytes) >= least; });
-    put(cut.large.path, std::span(sorted).first(cut.n_large), stream);
-    put(cut.small.path, std::span(sorted).subspan(cut.n_large), stream);
+    put(cut.large.path, std::span<const Copy>(partitioned).first(cut.n_large), stream);
+    put(cut.small.path, std::span<const Copy>(partitioned).subspan(cut.n_large), stream);
   }
   /// `put_set(direction, copies)`: of memory that lanes reach.
   template <class PutSet>
   void carry_out(std::span<const Copy> copies, const Stream& stream, const PutSet& put_set) {
-    const Sorted sorted = sort(copies);
+    const std::lock_guard lock(mutex);
+    (void)sort(copies);
     put(CopyPath::kSeparate, sorted.on_host, stream);
     for (std::uint32_t d = 0; d < kDirections; ++d) {
       const auto direction = static_cast<Direction>(d);
       const Set& set = sorted.sets[d];
       put_set(direction, std::span<const Copy>(set.reachable));
       if (set.pageable.empty()) continue;
-      const std::lock_guard lock(mutex);
       staging.stage(set.pageable, direction == Direction::kToHost, stream,
                     [&](std::span<const Copy> staged) { put_set(direction, staged); });
     }
@@ -237,8 +241,13 @@ struct Copier::Impl {
 
   const Device device;
   const CopyProfile profile;
-  std::mutex mutex;  // guards staging
+  std::mutex mutex;  // guards the rest, which is reused: a small set takes microseconds
   detail::CopyStaging staging;
+  Sorted sorted;
+  std::vector<Copy> partitioned;
+  std::vector<void*> to;
+  std::vector<const void*> from;
+  std::vector<std::size_t> bytes;
 };
 
 Copier::Copier(const Device& device) : Copier{device, CopyProfile::of_machine(device)} {}
@@ -259,7 +268,8 @@ void Copier::copy_by(CopyPath path, std::span<const Copy> copies, const Stream& 
 
 std::vector<CopyChoice> Copier::choose(std::span<const Copy> copies) {
   std::vector<CopyChoice> choices;
-  const Impl::Sorted sorted = impl_->sort(copies);
+  const std::lock_guard lock(impl_->mutex);
+  const Impl::Sorted& sorted = impl_->sort(copies);
   for (std::uint32_t d = 0; d < kDirections; ++d) {
     const auto direction = static_cast<Direction>(d);
     std::vector<Copy> set = sorted.sets[d].reachable;

@@ -46,8 +46,9 @@ CopyProfile measure_copies(const Device& device, std::uint32_t repeats) {
         for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
           const std::size_t n = CopyProfile::count_at(c), bytes = CopyProfile::bytes_at(s);
           if (n * (bytes + kGap) > kBytes) {
-            // As at the size before, whose bytes take most of the time.
-            profile.set(direction, path, c, s, 4 * profile.at(direction, path, c, s - 1));
+            // On the line through the two numbers before.
+            const double last = profile.at(direction, path, c - 1, s);
+            profile.set(direction, path, c, s, last + 4 * (last - profile.at(direction, path, c - 2, s)));
             continue;
           }
           std::vector<Copy> copies;

@@ -1,0 +1,166 @@
+#include "paths.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <esker/transfer.hpp>
+
+namespace esker::bench {
+
+namespace {
+
+using namespace transfer;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kGap = 256;  // adjacent copies would be one
+constexpr std::size_t kBytes = (std::size_t{1} << 30) + 256 * kGap;
+constexpr std::uint32_t kCounts[] = {1, 2, 8, 32, 64, 128, 256};
+constexpr std::size_t kSizes[] = {512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+
+struct Side {
+  std::string name;
+  std::function<void()> put;
+  std::vector<double> us;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+class Memory {
+ public:
+  explicit Memory(const Device& device)
+      : device_{device},
+        host{device.pinned<std::byte>(kBytes)},
+        here{device.memory<std::byte>(kBytes)},
+        expected_(kBytes) {
+    for (std::size_t i = 0; i < kBytes; ++i) expected_[i] = static_cast<std::byte>(i * 2654435761u >> 11);
+  }
+  /// The source has what is expected, the destination zeros.
+  void prepare(Direction direction) {
+    const Stream stream = device_.stream();
+    if (direction == Direction::kToDevice) {
+      std::copy(expected_.begin(), expected_.end(), host.data());
+      device_.fill(here.data(), 0, kBytes, stream);
+    } else {
+      device_.copy(here.data(), expected_.data(), kBytes);
+      std::fill_n(host.data(), kBytes, std::byte{});
+    }
+    stream.synchronize();
+  }
+  void check(Direction direction, const std::vector<Copy>& copies) {
+    std::vector<std::byte> back;
+    const std::byte* found = host.data();
+    const std::byte* const first = direction == Direction::kToDevice ? here.data() : host.data();
+    if (direction == Direction::kToDevice) {
+      const std::size_t bytes =
+          static_cast<std::size_t>(static_cast<std::byte*>(copies.back().to) - first) + copies.back().bytes;
+      back.resize(bytes);
+      device_.copy(back.data(), here.data(), bytes);
+      found = back.data();
+    }
+    for (const Copy& copy : copies) {
+      const std::ptrdiff_t at = static_cast<std::byte*>(copy.to) - first;
+      if (!std::equal(found + at, found + at + copy.bytes, expected_.begin() + at))
+        throw std::runtime_error("copy_batch: a byte is wrong");
+    }
+  }
+
+ private:
+  const Device device_;
+
+ public:
+  const PinnedArray<std::byte> host;
+  const DeviceArray<std::byte> here;
+
+ private:
+  std::vector<std::byte> expected_;
+};
+
+}  // namespace
+
+nlohmann::json take_paths(const Device& device, std::uint32_t repeats) {
+  if (device.backend() == Backend::kCpu) throw std::runtime_error("paths: the CPU has one path");
+  const auto began = Clock::now();
+  const CopyProfile profile = measure_copies(device, repeats);
+  fmt::print("profile measured in {:.1f} s\n", std::chrono::duration<double>(Clock::now() - began).count());
+  Copier copier(device, profile);
+  const Stream stream = device.stream();
+  Memory memory(device);
+  nlohmann::json rows;
+  double worst = 0;
+  std::string worst_at;
+  fmt::print("{:<14} {:>4} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  path\n", "us", "n", "bytes", "separate",
+             "call", "graph", "kernel", "one copy", "Esker");
+  for (const Direction direction : {Direction::kToDevice, Direction::kToHost}) {
+    memory.prepare(direction);
+    std::byte* const to = direction == Direction::kToDevice ? memory.here.data() : memory.host.data();
+    const std::byte* const from = direction == Direction::kToDevice ? memory.host.data() : memory.here.data();
+    for (const std::size_t bytes : kSizes) {
+      for (const std::uint32_t n : kCounts) {
+        std::vector<Copy> copies;
+        std::vector<void*> tos;
+        std::vector<const void*> froms;
+        const std::vector<std::size_t> sizes(n, bytes);
+        for (std::size_t i = 0; i < n; ++i) {
+          copies.push_back({to + i * (bytes + kGap), from + i * (bytes + kGap), bytes});
+          tos.push_back(copies.back().to);
+          froms.push_back(copies.back().from);
+        }
+        const auto separate = [&](const Stream& on) {
+          for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, on);
+        };
+        const Graph graph = device.graph(stream, separate);
+        std::vector<Side> sides{
+            {"separate", [&] { separate(stream); }, {}},
+            {"call", [&] { device.copy_all_async(tos.data(), froms.data(), sizes.data(), n, stream); }, {}},
+            {"graph", [&] { graph.launch(stream); }, {}},
+            {"kernel", [&] { copier.copy_by(CopyPath::kKernel, copies, stream); }, {}},
+            {"one copy", [&] { device.copy_async(to, from, n * bytes, stream); }, {}},
+            {"esker", [&] { copier.copy(copies, stream); }, {}}};
+        sides.back().put();
+        stream.synchronize();
+        memory.check(direction, copies);
+        for (std::uint32_t r = 0; r <= repeats; ++r) {
+          for (Side& side : sides) {
+            const auto start = Clock::now();
+            side.put();
+            stream.synchronize();
+            const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+            if (r != 0) side.us.push_back(us);  // the first is the warm-up
+          }
+        }
+        nlohmann::json row{{"direction", to_string(direction)}, {"n", n}, {"bytes", bytes}};
+        std::vector<double> us;
+        for (const Side& side : sides) us.push_back(row[side.name] = median(side.us));
+        std::string path;
+        for (const CopyChoice& choice : copier.choose(copies)) path += to_string(choice.path);
+        row["path"] = path;
+        const double best = *std::min_element(us.begin(), us.begin() + 4);
+        const double excess = us[5] - 1.05 * best - 1;
+        if (excess > worst) {
+          worst = excess;
+          worst_at = fmt::format("{}, {} of {} bytes", to_string(direction), n, bytes);
+        }
+        fmt::print("{:<14} {:>4} {:>8} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}{}\n",
+                   to_string(direction), n, bytes, us[0], us[1], us[2], us[3], us[4], us[5], path,
+                   excess > 0 ? fmt::format("  +{:.1f}", excess) : "");
+        rows.push_back(row);
+      }
+    }
+  }
+  fmt::print("beyond 5 % and 1 us over the best path, at most: {:.1f} us{}{}\n", worst,
+             worst_at.empty() ? "" : ", ", worst_at);
+  return {{"profile", nlohmann::json::parse(profile.json())}, {"rows", rows}, {"worst_excess_us", worst}};
+}
+
+}  // namespace esker::bench
