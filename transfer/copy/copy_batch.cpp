@@ -189,15 +189,15 @@ struct Copier::Impl {
         for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, stream);
         return;
       case CopyPath::kBatchCall: {
-        to.clear();
-        from.clear();
-        bytes.clear();
+        tos.clear();
+        froms.clear();
+        sizes.clear();
         for (const Copy& copy : copies) {
-          to.push_back(copy.to);
-          from.push_back(copy.from);
-          bytes.push_back(copy.bytes);
+          tos.push_back(copy.to);
+          froms.push_back(copy.from);
+          sizes.push_back(copy.bytes);
         }
-        device.copy_all_async(to.data(), from.data(), bytes.data(), copies.size(), stream);
+        device.copy_all_async(tos.data(), froms.data(), sizes.data(), copies.size(), stream);
         return;
       }
       case CopyPath::kKernel:
@@ -245,9 +245,9 @@ struct Copier::Impl {
   detail::CopyStaging staging;
   Sorted sorted;
   std::vector<Copy> partitioned;
-  std::vector<void*> to;
-  std::vector<const void*> from;
-  std::vector<std::size_t> bytes;
+  std::vector<void*> tos;
+  std::vector<const void*> froms;
+  std::vector<std::size_t> sizes;
 };
 
 Copier::Copier(const Device& device) : Copier{device, CopyProfile::of_machine(device)} {}
