@@ -225,6 +225,14 @@ TEST_F(CopyBatchTest, GoesByTheProfileAndCutsBetweenLargeAndSmall) {
   EXPECT_EQ(choices[0].path, CopyPath::kSeparate);
 }
 
+TEST_F(CopyBatchTest, RefusesWhatGoesBeyondItsMemory) {
+  if (device().backend() == Backend::kCpu) GTEST_SKIP() << "all memory is the host's";
+  // Allocations are whole pages of 2 MiB and less.
+  const auto there = device().memory<std::byte>(std::size_t{4} << 20);
+  std::vector<std::byte> host(std::size_t{64} << 20);
+  expect_refused({{there.data() + 64, host.data(), std::size_t{64} << 20}}, "goes beyond the memory");
+}
+
 TEST_F(CopyBatchTest, RefusesTheMemoryOfAnotherDevice) {
   if (device().properties().devices < 2) GTEST_SKIP() << "there is one device";
   const Device other = Device::open(std::string(to_string(device().backend())) + ":1");

@@ -144,31 +144,46 @@ struct Copier::Impl {
     check_copies(copies);
     sorted.clear();
     Places places(device);
-    const std::uint32_t here = device.properties().index;
     for (std::size_t i = 0; i < copies.size(); ++i) {
       const Copy& copy = copies[i];
       if (copy.bytes == 0) continue;
-      const MemoryRange to = places.of(copy.to), from = places.of(copy.from);
-      for (const auto& [range, at] : {std::pair{to, static_cast<const void*>(copy.to)}, {from, copy.from}}) {
-        if (range.place == MemoryPlace::kDevice && range.device != here)
-          throw Error(
-              Error::Kind::kTransfer,
-              fmt::format("copy_batch on {}: copy {} has {} in the memory of device {}, which takes a "
-                          "peer copy: Device::copy_async()",
-                          device.name(), i, at, range.device));
-      }
-      if (device.backend() == Backend::kCpu || (is_host(to.place) && is_host(from.place))) {
+      const MemoryPlace to = place_of(places, copy.to, copy.bytes, i);
+      const MemoryPlace from = place_of(places, copy.from, copy.bytes, i);
+      if (device.backend() == Backend::kCpu || (is_host(to) && is_host(from))) {
         sorted.on_host.push_back(copy);
         continue;
       }
-      const Direction direction = is_host(from.place) ? Direction::kToDevice
-                                  : is_host(to.place) ? Direction::kToHost
-                                                      : Direction::kWithin;
+      const Direction direction = is_host(from) ? Direction::kToDevice
+                                  : is_host(to) ? Direction::kToHost
+                                                : Direction::kWithin;
       Set& set = sorted.sets[static_cast<std::size_t>(direction)];
-      const bool is_pageable = to.place == MemoryPlace::kPageable || from.place == MemoryPlace::kPageable;
+      const bool is_pageable = to == MemoryPlace::kPageable || from == MemoryPlace::kPageable;
       append(is_pageable ? set.pageable : set.reachable, copy);
     }
     return sorted;
+  }
+  /// Of all bytes of one side of copy `i`, which may be in several allocations.
+  MemoryPlace place_of(Places& places, const void* at, std::size_t bytes, std::size_t i) const {
+    const auto* next = static_cast<const std::byte*>(at);
+    const std::byte* const end = next + bytes;
+    const MemoryPlace place = places.of(at).place;
+    while (true) {
+      const MemoryRange range = places.of(next);
+      if (range.place == MemoryPlace::kDevice && range.device != device.properties().index) {
+        throw Error(Error::Kind::kTransfer,
+                    fmt::format("copy_batch on {}: copy {} has {} in the memory of device {}, which takes a "
+                                "peer copy: Device::copy_async()",
+                                device.name(), i, static_cast<const void*>(next), range.device));
+      }
+      if (range.place != place) {
+        throw Error(Error::Kind::kTransfer,
+                    fmt::format("copy_batch on {}: copy {} of {} bytes at {} goes beyond the memory that it "
+                                "begins in, by {} bytes",
+                                device.name(), i, bytes, at, end - next));
+      }
+      if (range.bytes == 0 || range.begin + range.bytes >= end) return place;
+      next = range.begin + range.bytes;
+    }
   }
   static void append(std::vector<Copy>& set, const Copy& copy) {
     if (!set.empty()) {

@@ -24,12 +24,13 @@ struct CopyChoice {
 /// Carries out sets of copies between the host and one device, or within it.
 ///
 /// Contract Any thread may call. A set is checked before any of it is put on the stream: it may be in any
-///          order, so no range that is written overlaps another one of the set. Copies that are adjacent on
-///          both sides go as one. The stream is done with the sources, and has written the destinations,
-///          when it has come there. Pageable memory goes through pinned memory of the copier's: a source is
-///          read before the call returns, as if it were pinned where a graph is captured: that is refused.
-/// Errors   Error{kTransfer}: see check_copies(); or an address is in the memory of another device of this
-///          back end, which takes a peer copy (Device::copy_async()). Nothing has been copied then.
+///          order, so no range that is written overlaps another one of the set. Copies that follow one
+///          another on both sides go as one. When the stream has come there, sources have been read and
+///          destinations written. Pageable memory goes through pinned memory of the copier's: a source is
+///          read before the call returns, and no graph may be captured from the stream meanwhile.
+/// Errors   Error{kTransfer}: see check_copies(); or a copy goes beyond the memory that it begins in; or an
+///          address is in the memory of another device, which takes a peer copy (Device::copy_async()).
+///          Nothing has been copied then.
 class ESKER_API Copier {
  public:
   /// By what was measured on this machine (CopyProfile::of_machine()).
