@@ -102,7 +102,7 @@ std::uint64_t frames_by_esker(const Device& device, std::uint64_t frames) {
                           return true;
                         })
             .into(a),
-        on_host::map("double", a, b, DoubleFrames{}),
+        on_host::map("double", a, b, DoubleFrames{}).workers(2),
         on_host::frames("sum", [&](auto&, const Frame<const Quad>& f) {
           sum += sum_of(f.data, f.count);
         }).from(b));
