@@ -120,14 +120,30 @@ class GroupServer : StageWork<GroupTeam> {
       if (is_first && frame >= seen + Progress::kWindow && ++far_polls_ % Progress::kFarPolls != 0)
         return Poll::kNothing;
     }
-    // While it waits a map learns that its output has room, too: that may take a round trip over the bus.
-    if (stage.maps_to != kNone && !has_room_ && is_first)
-      has_room_ = run_.topics[stage.maps_to].finds_room(frame, far_polls_);
-    // Both reads are under way at a time.
-    const bool may_have_ended = is_next && topic.end->word.load_relaxed() <= frame;
-    // Many teams look before they acquire, for each other's caches (is_ready()); of few none pays the round
-    // trip.
-    if ((stage.teams <= kFewTeams || topic.was_published(words, frame)) && topic.sees(words, frame, items)) {
+    // While it waits a map learns that its output has room, too.
+    const bool asks_for_room = stage.maps_to != kNone && !has_room_ && is_first;
+    bool is_there = false, may_have_ended = false;
+    if (stage.teams <= kFewTeams) {
+      // Of few teams each round trip over the bus counts: all words in one, and one fence for what they say.
+      const TopicView& to = run_.topics[asks_for_room ? stage.maps_to : input.topic];
+      const bool looks = asks_for_room && to.subscriptions == 1;
+      const std::uint64_t freed = looks ? to.freed[to.slot_of(frame)].load_relaxed() : 0;
+      const std::uint64_t end = topic.end->word.load_relaxed();
+      const std::uint64_t published = words.published.load_relaxed();
+      may_have_ended = is_next && end <= frame;
+      is_there = topic.says_published(published, frame);
+      const bool has_room = looks && freed >= to.round_of(frame);
+      if (is_there || has_room) fence_system();  // [fill] [reuse]
+      has_room_ = has_room_ || has_room;
+      items = static_cast<std::uint32_t>(published);
+    } else {
+      if (asks_for_room) has_room_ = run_.topics[stage.maps_to].finds_room(frame, far_polls_);
+      // Both reads are under way at a time.
+      may_have_ended = is_next && topic.end->word.load_relaxed() <= frame;
+      // Many look before they acquire, for each other's caches (is_ready()).
+      is_there = topic.was_published(words, frame) && topic.sees(words, frame, items);
+    }
+    if (is_there) {
       claim_ = {tickets_[i], {frame, words.tag, words.born_ns}};
       if (is_first) {
         input.seen.reach(frame);

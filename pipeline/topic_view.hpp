@@ -203,6 +203,9 @@ struct TopicView {
   ESKER_HD bool sees(const FrameWords& its, std::uint64_t frame, std::uint32_t& count) const {
     const std::uint64_t word = its.published.load_acquire();  // [fill]
     count = static_cast<std::uint32_t>(word);
+    return says_published(word, frame);
+  }
+  ESKER_HD bool says_published(std::uint64_t word, std::uint64_t frame) const {
     return word >> 32 == ((round_of(frame) + 1) & 0xffffffffu);
   }
   ESKER_HD bool sees(std::uint64_t frame, std::uint32_t& count) const {
