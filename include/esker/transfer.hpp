@@ -2,4 +2,9 @@
 // Needs no Runtime and no MPI.
 #pragma once
 
+#include <esker/transfer/batch/edf.hpp>
+#include <esker/transfer/batch/models.hpp>
+#include <esker/transfer/batch/schedule.hpp>
+#include <esker/transfer/batch/throughput.hpp>
+#include <esker/transfer/batch/topology.hpp>
 #include <esker/transfer/copy/copies.hpp>
