@@ -28,8 +28,10 @@ const char* GetErrorName(ApiError error);
 const char* GetErrorString(ApiError error);
 ApiError GetLastError();
 
-// Devices: so many that each PE of a test has one. Each reaches the memory of all others, but for the pairs
-// in the environment's SIMULATED_NO_ACCESS: "0-1,2-0" keeps device 0 from that of 1, and 2 from that of 0.
+// Devices: so many that each PE of a test has one, or as many as the environment's SIMULATED_DEVICES says.
+// Their copies are done at once, unless SIMULATED_COPY gives them a speed (device/simulated/engines.hpp).
+// Each reaches the memory of all others, but for the pairs in the environment's SIMULATED_NO_ACCESS:
+// "0-1,2-0" keeps device 0 from that of 1, and 2 from that of 0.
 struct Properties {
   char name[32];
   int multiProcessorCount;
@@ -58,6 +60,8 @@ inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
 ApiError MemGetInfo(std::size_t* free, std::size_t* total);
 ApiError Malloc(void** at, std::size_t bytes);
 ApiError MallocManaged(void** at, std::size_t bytes);
+/// Of the host, as pinned memory is.
+ApiError MallocHost(void** at, std::size_t bytes);
 /// Ends the program if another process has it open: what its kernels do then is undefined on a GPU.
 ApiError Free(void* at);
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at);
@@ -130,6 +134,6 @@ inline constexpr auto kScratchAttribute = simulated::FuncAttributeMaxDynamicShar
 inline bool is_out_of_order(const FunctionAttributes&) { return false; }
 inline bool is_shared_at_a_time(int) { return false; }  // each process has one of its own
 inline constexpr bool kHeapTakesPeersAtomics = true;
-inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::Malloc(at, bytes); }
+inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::MallocHost(at, bytes); }
 inline ApiError free_pinned(void* at) { return simulated::Free(at); }
 }  // namespace esker::gpu

@@ -23,7 +23,7 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage 
 /// Memory that other processes of the host can reach, by its file. Behind it stands how many have it open.
 class Allocations {
  public:
-  ApiError allocate(void** at, std::size_t bytes) {
+  ApiError allocate(void** at, std::size_t bytes, int device) {
     if (bytes == 0 || bytes > memory()) return ErrorMemoryAllocation;
     bytes = whole_pages(bytes);
     const int file = memfd_create("esker", MFD_CLOEXEC);
@@ -33,7 +33,7 @@ class Allocations {
       return ErrorMemoryAllocation;
     }
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, bytes, current_device(), false};
+    known_[*at] = {file, bytes, device, false};
     return Success;
   }
   ApiError release(void* at) {
@@ -52,6 +52,15 @@ class Allocations {
     close(memory.file);
     known_.erase(found);
     return Success;
+  }
+  int device_of(const void* at) {
+    const std::lock_guard lock(mutex_);
+    auto found = known_.upper_bound(const_cast<void*>(at));
+    if (found == known_.begin()) return -1;
+    --found;
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) -
+                                                 static_cast<const std::byte*>(found->first));
+    return offset < found->second.bytes ? found->second.device : -1;
   }
   ApiError describe(MemoryHandle* handle, void* at) {
     const std::lock_guard lock(mutex_);
@@ -88,8 +97,8 @@ class Allocations {
   struct Allocation {
     int file;
     std::size_t bytes;  // whole pages, without the last
-    int device;
-    bool is_opened;  // another process's
+    int device;         // -1: the host's
+    bool is_opened;     // another process's
   };
   static std::atomic_ref<std::uint64_t> openers_of(void* at, std::size_t bytes) {
     return std::atomic_ref<std::uint64_t>(
@@ -108,6 +117,8 @@ Allocations& allocations() {
 }
 
 }  // namespace
+
+int device_of(const void* at) { return allocations().device_of(at); }
 
 void fill(void* at, int value, std::size_t bytes) {
   auto* first = static_cast<std::byte*>(at);
@@ -140,8 +151,11 @@ ApiError MemGetInfo(std::size_t* free, std::size_t* total) {
   *total = Allocations::memory();
   return Success;
 }
-ApiError Malloc(void** at, std::size_t bytes) { return allocations().allocate(at, bytes); }
-ApiError MallocManaged(void** at, std::size_t bytes) { return allocations().allocate(at, bytes); }
+ApiError Malloc(void** at, std::size_t bytes) { return allocations().allocate(at, bytes, current_device()); }
+ApiError MallocManaged(void** at, std::size_t bytes) {
+  return allocations().allocate(at, bytes, current_device());
+}
+ApiError MallocHost(void** at, std::size_t bytes) { return allocations().allocate(at, bytes, -1); }
 ApiError Free(void* at) { return allocations().release(at); }
 ApiError IpcGetMemHandle(MemoryHandle* handle, void* at) { return allocations().describe(handle, at); }
 ApiError IpcOpenMemHandle(void** at, MemoryHandle handle, unsigned) { return allocations().open(at, handle); }

@@ -2,7 +2,10 @@
 // Needs no Runtime and no MPI.
 #pragma once
 
+#include <esker/transfer/batch/batch.hpp>
 #include <esker/transfer/batch/edf.hpp>
+#include <esker/transfer/batch/link_profile.hpp>
+#include <esker/transfer/batch/machine.hpp>
 #include <esker/transfer/batch/models.hpp>
 #include <esker/transfer/batch/schedule.hpp>
 #include <esker/transfer/batch/throughput.hpp>

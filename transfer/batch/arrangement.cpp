@@ -89,8 +89,6 @@ Schedule arrange(const Topology& topology, std::span<const StreamModel> streams)
     leg.stream = static_cast<std::uint32_t>(stream);
     leg.route = topology.route(from, to);
     leg.bytes = bytes;
-    for (const std::uint32_t link : leg.route)
-      leg.startup_s = std::max(leg.startup_s, topology.links()[link].rate.startup_s);
     const bool leaves = nodes[from].kind == Kind::kDevice;
     Sequence& sequence = sequence_of(engine_of(topology, leaves ? from : to, leaves));
     sequence.legs.push_back(static_cast<std::uint32_t>(schedule.legs.size()));
@@ -126,13 +124,18 @@ Schedule arrange(const Topology& topology, std::span<const StreamModel> streams)
     sequence->kernels.push_back(static_cast<std::uint32_t>(i));
     sequence->kernels_s += stream.kernel_s;
   }
-  // A further copy of a sequence has less to start.
+  // A further copy of a sequence has less to start, and so has a further piece.
   for (const Sequence& sequence : schedule.sequences) {
-    for (std::size_t i = 1; i < sequence.legs.size(); ++i) {
+    for (std::size_t i = 0; i < sequence.legs.size(); ++i) {
       Leg& leg = schedule.legs[sequence.legs[i]];
-      leg.startup_s = 0;
-      for (const std::uint32_t link : leg.route)
-        leg.startup_s = std::max(leg.startup_s, topology.links()[link].rate.further_s);
+      double startup = 0, further = 0;
+      for (const std::uint32_t link : leg.route) {
+        startup = std::max(startup, topology.links()[link].rate.startup_s);
+        further = std::max(further, topology.links()[link].rate.further_s);
+      }
+      const StreamModel& stream = streams[leg.stream];
+      const double pieces = is_staged(stream) ? std::ceil(stream.bytes / kStageBytes) : stream.pieces;
+      leg.startup_s = (i == 0 ? startup : further) + (pieces - 1) * further;
     }
   }
   return schedule;

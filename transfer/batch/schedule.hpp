@@ -17,6 +17,7 @@ struct StreamModel {
   std::uint32_t from = 0, to = 0;  // nodes: memories and devices. A kernel alone: `to` is its device
   double bytes = 0;                // 0: no copy
   double kernel_s = 0;             // 0: no kernel
+  double pieces = 1;               // of the copy: each but the first costs its link's further_s
 };
 
 /// A copy of a stream: its only one, or one of the two through host memory of a staged one.
