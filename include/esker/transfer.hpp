@@ -10,4 +10,5 @@
 #include <esker/transfer/batch/schedule.hpp>
 #include <esker/transfer/batch/throughput.hpp>
 #include <esker/transfer/batch/topology.hpp>
+#include <esker/transfer/copy/chunks.hpp>
 #include <esker/transfer/copy/copies.hpp>

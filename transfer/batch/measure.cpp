@@ -39,6 +39,7 @@ class End {
   /// From mark_begin() to the end of what start() has started.
   double wait(Way way) {
     const auto w = static_cast<std::size_t>(way);
+    begin_.synchronize();  // it is on the stream of one direction
     ends_[w].synchronize();
     return seconds(ends_[w].elapsed_since(begin_));
   }
@@ -124,8 +125,8 @@ void measure_both(End& end, std::size_t bytes, std::uint32_t repeats, LinkRate* 
   const auto n = static_cast<double>(bytes);
   if (overlap <= 0) return;
   first.both_bytes_per_s = std::min(first.bytes_per_s, n / overlap);
-  last.both_bytes_per_s =
-      std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 100) / overlap);
+  // Where times are noise, it would come to nothing.
+  last.both_bytes_per_s = std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 4) / overlap);
 }
 
 /// The rate of each direction, in all, with these devices copying.
