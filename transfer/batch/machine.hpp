@@ -33,7 +33,7 @@ struct MeasureOptions {
 };
 
 /// Measures the links of machine_topology(devices) by copies between pinned memory and the devices: of each
-/// device by direction, startup and bandwidth fitted to sizes from 1/256 of the largest on by least squares
+/// device by direction, startup and bandwidth fitted to sizes from 1/1024 of the largest on by least squares
 /// of the relative error; both directions at once; and each link above several devices, with all of them
 /// copying.
 ///

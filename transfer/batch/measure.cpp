@@ -3,7 +3,12 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include <esker/transfer/batch/batch.hpp>
+#include <esker/transfer/batch/execution.hpp>
 #include <esker/transfer/batch/machine.hpp>
 
 namespace esker::transfer {
@@ -12,44 +17,48 @@ namespace {
 
 enum class Way : std::uint8_t { kThere, kBack };
 
-double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
-/// A device, memory on both sides, and a stream a direction.
-class End {
- public:
+/// Memory of a device and of the host, for copies that are measured.
+struct End {
   End(const Device& device, std::size_t bytes)
-      : device_{device},
-        there_{device.memory<std::byte>(bytes, {"a place for measured copies", false})},
-        back_{device.memory<std::byte>(bytes, {"a place for measured copies"})},
-        from_{device.pinned<std::byte>(bytes, {"a source of measured copies"})},
-        to_{device.pinned<std::byte>(bytes, {"a place for measured copies", false})},
-        streams_{device.stream(), device.stream()},
-        begin_{device.event()},
-        ends_{device.event(), device.event()} {}
+      : there{device.memory<std::byte>(bytes, {"a place for measured copies", false})},
+        back{device.memory<std::byte>(bytes, {"a source of measured copies"})},
+        from{device.pinned<std::byte>(bytes, {"a source of measured copies"})},
+        to{device.pinned<std::byte>(bytes, {"a place for measured copies", false})} {}
+  DeviceArray<std::byte> there, back;
+  PinnedArray<std::byte> from, to;
+};
 
-  void mark_begin() { streams_[0].record(begin_); }
-  void start(Way way, std::size_t bytes, std::uint32_t copies = 1) {
-    const auto w = static_cast<std::size_t>(way);
-    for (std::uint32_t i = 0; i < copies; ++i) {
-      device_.copy_async(way == Way::kThere ? there_.data() : to_.data(),
-                         way == Way::kThere ? from_.data() : back_.data(), bytes, streams_[w]);
-    }
-    streams_[w].record(ends_[w]);
+/// Runs copies as batches are run, since what it takes to start them belongs to the prediction. On a topology
+/// without bandwidths every stream starts at once.
+class Probe {
+ public:
+  Probe(std::span<const Device> devices, const Topology& topology, std::size_t most_bytes)
+      : devices_(devices.begin(), devices.end()), topology_{topology}, execution_{devices_, 0} {
+    for (const Device& device : devices) ends_.emplace_back(device, most_bytes);
   }
-  /// From mark_begin() to the end of what start() has started.
-  double wait(Way way) {
-    const auto w = static_cast<std::size_t>(way);
-    begin_.synchronize();  // it is on the stream of one direction
-    ends_[w].synchronize();
-    return seconds(ends_[w].elapsed_since(begin_));
+  CommandStream copy(std::size_t device, Way way, std::size_t bytes) const {
+    const End& end = ends_[device];
+    CommandStream stream;
+    (way == Way::kThere ? stream.to : stream.from) = static_cast<std::int32_t>(device);
+    stream.destination = way == Way::kThere ? end.there.data() : end.to.data();
+    stream.source = way == Way::kThere ? end.from.data() : end.back.data();
+    stream.bytes = bytes;
+    return stream;
+  }
+  /// When each copy ends.
+  std::vector<double> run(const Batch& batch) {
+    BatchReport report;
+    execution_.run(batch, align_ends(topology_, model_of(topology_, batch)), &report);
+    std::vector<double> ends;
+    for (const StreamTimes& times : report.measured) ends.push_back(times.copy_end_s);
+    return ends;
   }
 
  private:
-  const Device& device_;
-  DeviceArray<std::byte> there_, back_;
-  PinnedArray<std::byte> from_, to_;
-  Stream streams_[2];
-  Event begin_, ends_[2];
+  const std::vector<Device> devices_;
+  const Topology& topology_;
+  BatchExecution execution_;
+  std::vector<End> ends_;
 };
 
 /// The middle one of each of several times, measured together.
@@ -86,37 +95,27 @@ LinkRate fit(const std::vector<std::pair<double, double>>& bytes_and_seconds) {
   return rate;
 }
 
-LinkRate measure_way(End& end, Way way, std::size_t most, std::uint32_t repeats) {
+LinkRate measure_way(Probe& probe, std::size_t device, Way way, std::size_t most, std::uint32_t repeats) {
   std::vector<std::pair<double, double>> points;
-  for (std::size_t bytes = std::max<std::size_t>(most / 256, 4096); bytes <= most; bytes *= 4) {
-    const double time = medians(repeats, [&] {
-      end.mark_begin();
-      end.start(way, bytes);
-      return std::vector<double>{end.wait(way)};
-    })[0];
+  for (std::size_t bytes = std::max<std::size_t>(most / 1024, 4096); bytes <= most; bytes *= 2) {
+    const double time = medians(repeats, [&] { return probe.run({probe.copy(device, way, bytes)}); })[0];
     points.emplace_back(static_cast<double>(bytes), std::max(time, 1e-9));
   }
   LinkRate rate = fit(points);
-  constexpr std::uint32_t kCopies = 8;
+  constexpr std::size_t kCopies = 8;
   const std::size_t bytes = std::max<std::size_t>(most / 64, 4096);
-  const std::vector<double> times = medians(repeats, [&] {
-    end.mark_begin();
-    end.start(way, bytes, kCopies);
-    return std::vector<double>{end.wait(way)};
-  });
-  rate.further_s =
-      std::max(0.0, (times[0] - rate.startup_s - kCopies * static_cast<double>(bytes) / rate.bytes_per_s) /
-                        (kCopies - 1));
+  const Batch copies(kCopies, probe.copy(device, way, bytes));
+  const double last = medians(repeats, [&] { return probe.run(copies); })[kCopies - 1];
+  rate.further_s = std::max(
+      0.0, (last - rate.startup_s - kCopies * static_cast<double>(bytes) / rate.bytes_per_s) / (kCopies - 1));
   return rate;
 }
 
 /// Both directions of a device at once: what each carries until the first has ended.
-void measure_both(End& end, std::size_t bytes, std::uint32_t repeats, LinkRate* there, LinkRate* back) {
+void measure_both(Probe& probe, std::size_t device, std::size_t bytes, std::uint32_t repeats, LinkRate* there,
+                  LinkRate* back) {
   const std::vector<double> times = medians(repeats, [&] {
-    end.mark_begin();
-    end.start(Way::kThere, bytes);
-    end.start(Way::kBack, bytes);
-    return std::vector<double>{end.wait(Way::kThere), end.wait(Way::kBack)};
+    return probe.run({probe.copy(device, Way::kThere, bytes), probe.copy(device, Way::kBack, bytes)});
   });
   const bool is_there_first = times[0] <= times[1];
   LinkRate &first = is_there_first ? *there : *back, &last = is_there_first ? *back : *there;
@@ -130,20 +129,23 @@ void measure_both(End& end, std::size_t bytes, std::uint32_t repeats, LinkRate* 
 }
 
 /// The rate of each direction, in all, with these devices copying.
-std::vector<double> measure_set(const std::vector<End*>& ends, bool there, bool back, std::size_t bytes,
-                                std::uint32_t repeats, const std::vector<LinkRate>& rates_there,
+std::vector<double> measure_set(Probe& probe, const std::vector<std::size_t>& set, bool there, bool back,
+                                std::size_t bytes, std::uint32_t repeats,
+                                const std::vector<LinkRate>& rates_there,
                                 const std::vector<LinkRate>& rates_back) {
+  Batch batch;
+  for (const std::size_t i : set) {
+    if (there) batch.push_back(probe.copy(i, Way::kThere, bytes));
+    if (back) batch.push_back(probe.copy(i, Way::kBack, bytes));
+  }
   return medians(repeats, [&] {
-    for (End* const end : ends) end->mark_begin();
-    for (End* const end : ends) {
-      if (there) end->start(Way::kThere, bytes);
-      if (back) end->start(Way::kBack, bytes);
-    }
+    const std::vector<double> ends = probe.run(batch);
     std::vector<double> sums(2, 0);
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const auto n = static_cast<double>(bytes);
-      if (there) sums[0] += n / std::max(1e-9, ends[i]->wait(Way::kThere) - rates_there[i].startup_s);
-      if (back) sums[1] += n / std::max(1e-9, ends[i]->wait(Way::kBack) - rates_back[i].startup_s);
+    for (std::size_t s = 0; s < ends.size(); ++s) {
+      const bool is_there = batch[s].to != kHost;
+      const auto device = static_cast<std::size_t>(is_there ? batch[s].to : batch[s].from);
+      const double startup = (is_there ? rates_there : rates_back)[device].startup_s;
+      sums[is_there ? 0 : 1] += static_cast<double>(bytes) / std::max(1e-9, ends[s] - startup);
     }
     return sums;
   });
@@ -155,23 +157,19 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
   Topology topology = machine_topology(devices);
   LinkProfile profile;
   profile.machine = topology.name();
-  std::vector<End> ends;
-  std::vector<std::size_t> most(devices.size());
-  ends.reserve(devices.size());
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const bool is_simulated = devices[i].backend() == Backend::kSimulated;
-    most[i] = options.most_bytes != 0 ? options.most_bytes : std::size_t{1} << (is_simulated ? 22 : 26);
-    ends.emplace_back(devices[i], most[i]);
-  }
+  const bool is_simulated = !devices.empty() && devices[0].backend() == Backend::kSimulated;
+  const std::size_t most =
+      options.most_bytes != 0 ? options.most_bytes : std::size_t{1} << (is_simulated ? 22 : 26);
+  Probe probe(devices, topology, most);
   std::vector<LinkRate> there(devices.size()), back(devices.size());
   std::map<std::uint32_t, std::vector<std::size_t>> below;  // link that leads down: devices
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::uint32_t node = topology.device(static_cast<std::uint32_t>(i));
     const Topology::Route route = topology.route(topology.host(), node);
-    there[i] = measure_way(ends[i], Way::kThere, most[i], options.repeats);
-    back[i] = measure_way(ends[i], Way::kBack, most[i], options.repeats);
+    there[i] = measure_way(probe, i, Way::kThere, most, options.repeats);
+    back[i] = measure_way(probe, i, Way::kBack, most, options.repeats);
     if (topology.nodes()[node].engines != Topology::Engines::kCaller)
-      measure_both(ends[i], most[i], options.repeats, &there[i], &back[i]);
+      measure_both(probe, i, most, options.repeats, &there[i], &back[i]);
     for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) below[route[hop]].push_back(i);
     const std::string above = topology.nodes()[topology.links()[route.back()].from].name;
     const std::string name = topology.nodes()[node].name;
@@ -182,16 +180,8 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
   for (const auto& [link, set] : below) {
     if (set.size() < 2 || devices[set[0]].backend() == Backend::kCpu) continue;
     if (of_set.count(set) == 0) {
-      std::vector<End*> together;
-      std::vector<LinkRate> rates_there, rates_back;
-      for (const std::size_t i : set) {
-        together.push_back(&ends[i]);
-        rates_there.push_back(there[i]);
-        rates_back.push_back(back[i]);
-      }
       const auto measured = [&](bool is_there, bool is_back) {
-        return measure_set(together, is_there, is_back, most[set[0]], options.repeats, rates_there,
-                           rates_back);
+        return measure_set(probe, set, is_there, is_back, most, options.repeats, there, back);
       };
       auto& [down, up] = of_set[set];
       down.bytes_per_s = measured(true, false)[0];
