@@ -43,7 +43,6 @@ Ran run_wafer(Method method, const Machine& machine, const WaferRun& run, std::u
   std::mt19937_64 random(seed);
   std::vector<DeviceArray<std::uint8_t>> images, reports;
   const std::uint64_t cuts[] = {0, n * 4 / 10, n * 5 / 10, n * 6 / 10, n};
-  std::chrono::nanoseconds kernel_time{1};
   Batch there, back;
   for (std::size_t p = 0; p < 4; ++p) {
     const std::size_t device = p % machine.devices.size();

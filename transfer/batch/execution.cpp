@@ -17,11 +17,18 @@ std::chrono::nanoseconds nanoseconds(double s) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(s * 1e9));
 }
 
-/// Where one leg, or one kernel, begins and ends.
+/// Where one leg, or one kernel, begins and ends. Its marks exist before the clock starts.
 struct Span {
   std::size_t device = 0;
-  std::vector<Event> marks;  // two; none: it has not been started
+  std::vector<Event> marks;  // two; none: there is no such kernel
+  bool is_started = false;
 };
+
+/// Sleeps but for the last moment, since who sleeps wakes some microseconds late.
+void wait_until(Clock::time_point when) {
+  std::this_thread::sleep_until(when - std::chrono::microseconds(30));
+  while (Clock::now() < when) std::this_thread::yield();
+}
 
 }  // namespace
 
@@ -57,10 +64,13 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
     const bool leaves = schedule.legs[id].source == Leg::kNone && stream.from != kHost;
     return static_cast<std::size_t>(leaves ? stream.from : stream.to);
   };
-  const auto begin_span = [&](Span& span, std::size_t device, const Stream& stream) {
+  const auto prepare = [&](Span& span, std::size_t sequence, std::size_t device) {
     span.device = device;
-    span.marks.push_back(devices_[device].event());
-    span.marks.push_back(devices_[device].event());
+    for (int mark = 0; mark < 2; ++mark) span.marks.push_back(devices_[device].event());
+    stream_of(sequence, device);
+  };
+  const auto begin_span = [](Span& span, const Stream& stream) {
+    span.is_started = true;
     stream.record(span.marks[0]);
   };
   const auto start_leg = [&](std::size_t s, std::uint32_t id) {
@@ -75,13 +85,11 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
     const std::size_t piece = stage != nullptr    ? static_cast<std::size_t>(kStageBytes)
                               : piece_bytes_ != 0 ? piece_bytes_
                                                   : command.bytes;
-    begin_span(legs[id], device, stream);
+    begin_span(legs[id], stream);
     for (std::size_t at = 0, i = 0; at < command.bytes; at += piece, ++i) {
       if (is_second) stream.wait(pieces[leg.source][i]);
       devices_[device].copy_async(to + at, from + at, std::min(piece, command.bytes - at), stream);
-      if (!is_first) continue;
-      pieces[id].push_back(devices_[device].event());
-      stream.record(pieces[id].back());
+      if (is_first) stream.record(pieces[id][i]);
     }
     stream.record(legs[id].marks[1]);
   };
@@ -94,7 +102,7 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
         if (!is_started[s]) continue;
         for (; next[s] < sequence.legs.size(); ++next[s]) {
           const std::uint32_t source = schedule.legs[sequence.legs[next[s]]].source;
-          if (source != Leg::kNone && legs[source].marks.empty()) break;
+          if (source != Leg::kNone && !legs[source].is_started) break;
           start_leg(s, sequence.legs[next[s]]);
           has_more = true;
         }
@@ -103,7 +111,7 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
         for (const std::uint32_t id : sequence.kernels) {
           const auto device = static_cast<std::size_t>(batch[id].to);
           const Stream& stream = stream_of(s, device);
-          begin_span(kernels[id], device, stream);
+          begin_span(kernels[id], stream);
           batch[id].kernel(devices_[device], stream);
           stream.record(kernels[id].marks[1]);
         }
@@ -119,10 +127,16 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
   // Each device's clock, beside the host's.
   std::vector<Event> begins;
   std::vector<double> offsets;
-  for (std::size_t s = 0; s < order.size(); ++s) {  // streams exist before the clock starts
-    for (const std::uint32_t id : schedule.sequences[s].legs) stream_of(s, device_of_leg(id));
+  for (std::size_t s = 0; s < schedule.sequences.size(); ++s) {
+    for (const std::uint32_t id : schedule.sequences[s].legs) {
+      prepare(legs[id], s, device_of_leg(id));
+      if (second_of[id] == Leg::kNone) continue;
+      const std::size_t bytes = batch[schedule.legs[id].stream].bytes;
+      for (std::size_t at = 0; at < bytes; at += static_cast<std::size_t>(kStageBytes))
+        pieces[id].push_back(devices_[legs[id].device].event());
+    }
     for (const std::uint32_t id : schedule.sequences[s].kernels)
-      stream_of(s, static_cast<std::size_t>(batch[id].to));
+      prepare(kernels[id], s, static_cast<std::size_t>(batch[id].to));
   }
   for (const Device& device : devices_) begins.push_back(device.event());
   const Clock::time_point start = Clock::now();
@@ -136,7 +150,7 @@ void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchRepo
   }
   try {
     for (const std::size_t s : order) {
-      std::this_thread::sleep_until(start + nanoseconds(schedule.sequences[s].begin_s));
+      wait_until(start + nanoseconds(schedule.sequences[s].begin_s));
       is_started[s] = true;
       start_what_can();
     }
