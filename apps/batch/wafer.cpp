@@ -84,13 +84,13 @@ Ran run_wafer(Method method, const Machine& machine, const WaferRun& run, std::u
       const Admission first = phases.queue().submit(there, left() - for_report);
       const Admission second = first.is_accepted ? phases.queue().submit(back, left()) : first;
       if (!second.is_accepted) {
-        if (first.is_accepted) first.batch[0].synchronize();
+        if (first.is_accepted) first.batch->synchronize();
         ++ran.refused;
         ran.cause = second.reason;
         continue;
       }
       for (const Admission& admission : {first, second}) {
-        const BatchReport& went = admission.batch[0].synchronize();
+        const BatchReport& went = admission.batch->synchronize();
         ran.seconds += went.makespan_s;
         ran.predicted += went.predicted.makespan_s;
         ++ran.batches;

@@ -68,9 +68,10 @@ std::string setting() {
 
 class Engines {
  public:
-  Moment take(int from, int to, std::size_t bytes, Moment ready) {
+  Moment take(int from, int to, std::size_t bytes, Moment ready, const std::function<void()>& move) {
     std::unique_lock lock(mutex_);
     advance(ready);
+    move_to(ready);
     if (const std::string now = setting(); now != text_) {
       text_ = now;
       speed_ = read_speed(now);
@@ -80,6 +81,9 @@ class Engines {
     queue.push_back(&copy);
     if (queue.size() == 1) begin(copy, std::max(ready, now_));
     news_.notify_all();
+    lock.unlock();
+    move();
+    lock.lock();
     for (;;) {
       advance(Clock::now());
       if (copy.is_done) return copy.end;
@@ -132,17 +136,21 @@ class Engines {
     for (const Copy* const copy : under_way_) next = std::min(next, end_of(*copy));
     return next;
   }
-  /// Everything that has happened up to `now`, in the order in which it has.
-  void advance(Moment now) {
+  void move_to(Moment to) {
+    if (to <= now_) return;
+    const double passed = std::chrono::duration<double>(to - now_).count();
+    for (Copy* const copy : under_way_) {
+      if (copy->has_begun) copy->left -= passed * copy->bytes_per_s;
+    }
+    now_ = to;
+  }
+  /// Everything that has begun or ended up to `until`, in the order in which it has. now_ stays at the last
+  /// of it: a thread that comes late may have something that began since.
+  void advance(Moment until) {
     for (;;) {
       const Moment next = next_event();
-      const Moment to = std::max(now_, std::min(next, now));
-      const double passed = std::chrono::duration<double>(to - now_).count();
-      for (Copy* const copy : under_way_) {
-        if (copy->has_begun) copy->left -= passed * copy->bytes_per_s;
-      }
-      now_ = to;
-      if (next > now) return;
+      if (next > until) return;
+      move_to(next);
       const std::vector<Copy*> before = under_way_;
       for (Copy* const copy : before) {
         if (!copy->has_begun && copy->starts <= now_) {
@@ -212,12 +220,12 @@ class Engines {
 
 bool copies_take_time() { return !setting().empty(); }
 
-Moment take_copy(int from, int to, std::size_t bytes, Moment ready) {
+Moment take_copy(int from, int to, std::size_t bytes, Moment ready, const std::function<void()>& move) {
   static Engines engines;
   // A thread that sleeps wakes 50 us late unless it says that it cares.
   thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
   (void)precise;
-  return engines.take(from, to, bytes, ready);
+  return engines.take(from, to, bytes, ready, move);
 }
 
 }  // namespace esker::simulated

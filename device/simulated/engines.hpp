@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 
 namespace esker::simulated {
 
@@ -15,8 +16,8 @@ bool copies_take_time();
 /// Returns when it has ended, which may lie a little in the past: the thread sleeps, and wakes late.
 ///
 /// Contract. A device has an engine for each direction, which takes one copy at a time, in the order in which
-///           they come. What the copies under way have of the bandwidth is max-min fair. Whoever calls has
-///           moved the bytes.
-Moment take_copy(int from, int to, std::size_t bytes, Moment ready);
+///           they come. What the copies under way have of the bandwidth is max-min fair. `move` moves the
+///           bytes, once the copy has its place.
+Moment take_copy(int from, int to, std::size_t bytes, Moment ready, const std::function<void()>& move);
 
 }  // namespace esker::simulated

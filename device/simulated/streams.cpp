@@ -181,11 +181,10 @@ ApiError StreamSynchronize(Stream stream) {
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
   Queue& queue = queue_of(stream);
   queue.add(1, 1, [=, &queue, added = std::chrono::steady_clock::now()](std::uint32_t) {
-    copy(to, from, bytes);
-    if (!copies_take_time()) return;
     const int source = device_of(from), destination = device_of(to);
-    if (source == destination) return;
-    queue.end_at(take_copy(source, destination, bytes, std::max(added, queue.before())));
+    if (!copies_take_time() || source == destination) return copy(to, from, bytes);
+    queue.end_at(take_copy(source, destination, bytes, std::max(added, queue.before()),
+                           [&] { copy(to, from, bytes); }));
   });
   return Success;
 }

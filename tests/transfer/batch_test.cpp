@@ -233,7 +233,7 @@ TEST(Batch, ADeadlineIsAcceptedOrRefused) {
   const Words words(devices[0], 250'000, 0);  // a MB, 10 ms and a startup
   const Admission refused = queue.submit({words.to(0)}, 5ms);
   EXPECT_FALSE(refused.is_accepted);
-  EXPECT_TRUE(refused.batch.empty());
+  EXPECT_FALSE(refused.batch.has_value());
   EXPECT_NEAR(refused.predicted_s, 11.2e-3, 1e-6);
   EXPECT_NE(refused.reason.find(
                 "it would take 11.200 ms, 0.000 of them behind batches before it, and its deadline is "
@@ -246,8 +246,8 @@ TEST(Batch, ADeadlineIsAcceptedOrRefused) {
   std::vector<BatchHandle> waiting;
   for (int i = 0; i < 50; ++i) waiting.push_back(queue.run_async({words.to(0)}));
   EXPECT_FALSE(queue.submit({words.to(0)}, 15ms).is_accepted);
-  EXPECT_FALSE(accepted.batch[0].synchronize().is_late);
-  EXPECT_EQ(accepted.batch[0].synchronize().cause, "");
+  EXPECT_FALSE(accepted.batch->synchronize().is_late);
+  EXPECT_EQ(accepted.batch->synchronize().cause, "");
   for (const BatchHandle& handle : waiting) handle.synchronize();
 }
 
@@ -259,7 +259,7 @@ TEST(Batch, AMissNamesTheLinkThatCausedIt) {
   const Words words(devices[1], 250'000, 0);
   const Admission admission = queue.submit({words.to(1, false)}, 20ms);  // 25 ms at that speed
   ASSERT_TRUE(admission.is_accepted);
-  const BatchReport& report = admission.batch[0].synchronize();
+  const BatchReport& report = admission.batch->synchronize();
   EXPECT_TRUE(report.is_late);
   EXPECT_NE(report.cause.find("the link HUB -> GPU1 gave stream 0 0.0"), std::string::npos) << report.cause;
   unsetenv("SIMULATED_COPY");

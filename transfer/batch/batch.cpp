@@ -207,7 +207,7 @@ class BatchQueue::Impl {
     admission.is_accepted = true;
     state->deadline = state->called + deadline;
     add_locked(state);
-    admission.batch.emplace_back(state);
+    admission.batch.emplace(state);
     return admission;
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,9 +61,9 @@ class ESKER_API BatchHandle {
 /// What becomes of a batch with a deadline.
 struct Admission {
   bool is_accepted = false;
-  double predicted_s = 0;          // until its end, with the batches before it
-  std::string reason;              // why it is refused; "" where it is accepted
-  std::vector<BatchHandle> batch;  // one, where it is accepted
+  double predicted_s = 0;            // until its end, with the batches before it
+  std::string reason;                // why it is refused; "" where it is accepted
+  std::optional<BatchHandle> batch;  // where it is accepted
 };
 
 struct BatchOptions {
