@@ -32,6 +32,7 @@ struct DeviceProperties {
   std::uint32_t processor_scratch_bytes = 0;
   std::uint32_t group_scratch_bytes = 0;  // most that a group may have; 0: no limit but memory
   std::uint64_t memory_bytes = 0;         // of the device; on the CPU of the host
+  std::string bus_address;                // "0000:1b:00.0"; "" on the CPU
 };
 
 /// Whose memory an address is in.

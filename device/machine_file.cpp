@@ -1,4 +1,4 @@
-// {MODULE: {NAME: {DEVICE: ...}}}
+// {MODULE: {WHAT: {WHOM: ...}}}
 #include <esker/device/machine_file.hpp>
 
 #include <fmt/format.h>
@@ -15,10 +15,6 @@
 namespace esker {
 
 namespace {
-
-std::string kind_of(const DeviceProperties& device) {
-  return fmt::format("{}: {}", to_string(device.backend), device.model);
-}
 
 /// An empty object: there is no file.
 nlohmann::json read(const std::string& path) {
@@ -49,17 +45,32 @@ std::string machine_file() {
   return {};
 }
 
-std::optional<std::string> read_machine(const std::string& module, const std::string& name,
-                                        const DeviceProperties& device) {
+std::string kind_of(const DeviceProperties& device) {
+  return fmt::format("{}: {}", to_string(device.backend), device.model);
+}
+
+std::optional<std::string> read_machine(const std::string& module, const std::string& what,
+                                        const std::string& whom) {
   const std::string path = machine_file();
   if (path.empty()) return std::nullopt;
   const nlohmann::json all = read(path);
-  const auto at = nlohmann::json::json_pointer() / module / name / kind_of(device);
+  const auto at = nlohmann::json::json_pointer() / module / what / whom;
   if (!all.contains(at)) return std::nullopt;
   return all.at(at).dump();
 }
 
-void keep_machine(const std::string& module, const std::string& name, const DeviceProperties& device,
+std::vector<std::string> known_to_machine(const std::string& module, const std::string& what) {
+  std::vector<std::string> known;
+  const std::string path = machine_file();
+  if (path.empty()) return known;
+  const nlohmann::json all = read(path);
+  const auto at = nlohmann::json::json_pointer() / module / what;
+  if (!all.contains(at) || !all.at(at).is_object()) return known;
+  for (const auto& [whom, ignored] : all.at(at).items()) known.push_back(whom);
+  return known;
+}
+
+void keep_machine(const std::string& module, const std::string& what, const std::string& whom,
                   const std::string& json) {
   const std::string path = machine_file();
   const auto refuse = [&](const std::string& why) {
@@ -67,7 +78,7 @@ void keep_machine(const std::string& module, const std::string& name, const Devi
   };
   if (path.empty()) refuse("neither ESKER_MACHINE_FILE nor HOME is set");
   nlohmann::json all = read(path);
-  object_in(object_in(all, module), name)[kind_of(device)] = nlohmann::json::parse(json);
+  object_in(object_in(all, module), what)[whom] = nlohmann::json::parse(json);
   std::error_code error;
   const std::filesystem::path file(path), written(path + "." + std::to_string(getpid()) + ".new");
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);

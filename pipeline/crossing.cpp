@@ -17,7 +17,7 @@ constexpr const char *kModule = "pipeline", *kName = "batched_from";
 
 std::uint64_t batched_from(const Device& device) {
   constexpr std::uint64_t kOtherwise = std::uint64_t{1} << 20;
-  const std::optional<std::string> kept = read_machine(kModule, kName, device.properties());
+  const std::optional<std::string> kept = read_machine(kModule, kName, kind_of(device.properties()));
   if (!kept.has_value()) return kOtherwise;
   std::uint64_t bytes = 0;
   const char* const end = kept->data() + kept->size();
@@ -30,7 +30,7 @@ std::uint64_t batched_from(const Device& device) {
 }
 
 void keep_batched_from(const Device& device, std::uint64_t bytes) {
-  keep_machine(kModule, kName, device.properties(), std::to_string(bytes));
+  keep_machine(kModule, kName, kind_of(device.properties()), std::to_string(bytes));
 }
 
 }  // namespace esker::pipeline

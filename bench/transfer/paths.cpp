@@ -91,7 +91,7 @@ class Memory {
 nlohmann::json take_paths(const Device& device, std::uint32_t repeats) {
   if (device.backend() == Backend::kCpu) throw std::runtime_error("paths: the CPU has one path");
   const auto began = Clock::now();
-  const CopyProfile profile = measure_copies(device, repeats);
+  const CopyProfile profile = measure_copies(device, {.repeats = repeats});
   fmt::print("profile measured in {:.1f} s\n", std::chrono::duration<double>(Clock::now() - began).count());
   Copier copier(device, profile);
   const Stream stream = device.stream();

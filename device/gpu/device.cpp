@@ -287,6 +287,10 @@ class GpuBackend final : public DeviceBackend {
     properties.processor_scratch_bytes = limits.processor_scratch;
     properties.group_scratch_bytes = limits.group_scratch;
     properties.memory_bytes = total;
+    char address[32] = "";
+    gpu::require(ESKER_GPU(DeviceGetPCIBusId)(address, sizeof address, static_cast<int>(index)),
+                 fmt::format("asking for the address of GPU {}", index));
+    properties.bus_address = address;
     return properties;
   }
 

@@ -30,8 +30,10 @@ const char* GetErrorName(ApiError error);
 const char* GetErrorString(ApiError error);
 ApiError GetLastError();
 
-// Devices: so many that each PE of a test has one. Each reaches the memory of all others, but for the pairs
-// in the environment's SIMULATED_NO_ACCESS: "0-1,2-0" keeps device 0 from that of 1, and 2 from that of 0.
+// Devices: so many that each PE of a test has one, or as many as the environment's SIMULATED_DEVICES says.
+// Their copies are done at once, unless SIMULATED_COPY gives them a speed (device/simulated/engines.hpp).
+// Each reaches the memory of all others, but for the pairs in the environment's SIMULATED_NO_ACCESS:
+// "0-1,2-0" keeps device 0 from that of 1, and 2 from that of 0.
 struct Properties {
   char name[32];
   int multiProcessorCount;
@@ -60,6 +62,7 @@ inline constexpr unsigned IpcMemLazyEnablePeerAccess = 1;
 ApiError MemGetInfo(std::size_t* free, std::size_t* total);
 ApiError Malloc(void** at, std::size_t bytes);
 ApiError MallocManaged(void** at, std::size_t bytes);
+/// Of the host, as pinned memory is.
 ApiError MallocHost(void** at, std::size_t bytes);
 MemoryRange range_of(const void* at);
 /// Ends the program if another process has it open: what its kernels do then is undefined on a GPU.

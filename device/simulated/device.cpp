@@ -1,4 +1,5 @@
 // A GPU of threads: its devices, which of them reach each other, and what kernels fit.
+#include <esker/device/error.hpp>
 #include <esker/device/simulated/api.hpp>
 #include <esker/device/simulated/lanes.hpp>
 #include <esker/device/simulated/parts.hpp>
@@ -50,7 +51,15 @@ const char* GetErrorString(ApiError error) { return GetErrorName(error); }
 ApiError GetLastError() { return Success; }
 
 ApiError GetDeviceCount(int* count) {
-  *count = kDevices;
+  static const int devices = [] {
+    const char* const text = std::getenv("SIMULATED_DEVICES");
+    if (text == nullptr) return kDevices;
+    const int given = std::atoi(text);
+    if (given < 1 || given > kDevices)
+      misuse(fmt::format("SIMULATED_DEVICES is '{}': it is 1 to {}", text, kDevices));
+    return given;
+  }();
+  *count = devices;
   return Success;
 }
 ApiError GetDevice(int* device) {

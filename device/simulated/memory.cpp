@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <iterator>
@@ -34,7 +35,8 @@ class Allocations {
       return ErrorMemoryAllocation;
     }
     const std::lock_guard lock(mutex_);
-    known_[*at] = {file, bytes, current_device(), false, place};
+    const int device = place == MemoryPlace::kPinned ? -1 : current_device();
+    known_[*at] = {file, bytes, device, false, place};
     return Success;
   }
   ApiError release(void* at) {
@@ -53,6 +55,15 @@ class Allocations {
     close(memory.file);
     known_.erase(found);
     return Success;
+  }
+  int device_of(const void* at) {
+    const std::lock_guard lock(mutex_);
+    auto found = known_.upper_bound(const_cast<void*>(at));
+    if (found == known_.begin()) return -1;
+    --found;
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) -
+                                                 static_cast<const std::byte*>(found->first));
+    return offset < found->second.bytes ? found->second.device : -1;
   }
   ApiError describe(MemoryHandle* handle, void* at) {
     const std::lock_guard lock(mutex_);
@@ -85,7 +96,7 @@ class Allocations {
     const auto after = known_.upper_bound(const_cast<void*>(at));
     if (after == known_.begin()) return {};
     const auto& [begin, memory] = *std::prev(after);
-    const MemoryRange range{memory.place, static_cast<std::uint32_t>(memory.device),
+    const MemoryRange range{memory.place, static_cast<std::uint32_t>(std::max(memory.device, 0)),
                             static_cast<const std::byte*>(begin), memory.bytes};
     return range.holds(at) ? range : MemoryRange{};
   }
@@ -98,8 +109,8 @@ class Allocations {
   struct Allocation {
     int file;
     std::size_t bytes;  // whole pages, without the last
-    int device;
-    bool is_opened;  // another process's
+    int device;         // -1: the host's
+    bool is_opened;     // another process's
     MemoryPlace place;
   };
   static std::atomic_ref<std::uint64_t> openers_of(void* at, std::size_t bytes) {
@@ -119,6 +130,8 @@ Allocations& allocations() {
 }
 
 }  // namespace
+
+int device_of(const void* at) { return allocations().device_of(at); }
 
 void fill(void* at, int value, std::size_t bytes) {
   auto* first = static_cast<std::byte*>(at);

@@ -5,13 +5,16 @@
 
 namespace esker::simulated {
 
-inline constexpr int kDevices = 16;
+inline constexpr int kDevices = 16;  // at most
 inline constexpr int kProcessors = 2;
 
 /// The calling thread's.
 int current_device();
 /// Whether kernels of device `from` reach memory of device `to`.
 bool has_access(int from, int to);
+
+/// Whose memory it is: -1: the host's.
+int device_of(const void* at);
 
 /// Whole pages of zeros are no memory: it is touched where it is used.
 void fill(void* at, int value, std::size_t bytes);

@@ -1,5 +1,6 @@
 // A GPU of threads: streams and events.
 #include <esker/device/simulated/api.hpp>
+#include <esker/device/simulated/engines.hpp>
 #include <esker/device/simulated/lanes.hpp>
 #include <esker/device/simulated/parts.hpp>
 
@@ -83,6 +84,10 @@ class Queue {
     std::unique_lock lock(mutex_);
     news_.wait(lock, [&, last = added_] { return added_ - tasks_.size() >= last; });
   }
+  /// For the task that runs: when the one before it ended.
+  Moment before() const { return moment_; }
+  /// For the task that runs: it has ended then, not when its thread comes to say so.
+  void end_at(Moment moment) { ended_at_ = moment; }
   static void wait_for_all(int device) {
     const std::lock_guard lock(all_mutex);
     for (Queue* const queue : all) {
@@ -112,6 +117,8 @@ class Queue {
       task.group(group);
       lock.lock();
       if (++task.ended == task.groups) {
+        moment_ = ended_at_ != Moment{} ? ended_at_ : std::chrono::steady_clock::now();
+        ended_at_ = {};
         tasks_.pop_front();
         news_.notify_all();
       }
@@ -128,6 +135,8 @@ class Queue {
   std::uint64_t added_ = 0;
   std::unique_ptr<Recording> recording_;  // null: it is not captured
   bool stopping_ = false;
+  Moment moment_{},
+      ended_at_{};  // of the last task; what the one that runs says. Its thread's, then mutex_'s
   std::vector<std::thread> threads_;
 };
 std::mutex Queue::all_mutex;
@@ -147,10 +156,10 @@ class Mark {
     const std::lock_guard lock(mutex_);
     ++recorded_;
   }
-  void reach() {
+  void reach(Moment at) {
     const std::lock_guard lock(mutex_);
     ++reached_;
-    at_ = std::chrono::steady_clock::now();
+    at_ = at;
     news_.notify_all();
   }
   bool is_reached() {
@@ -200,7 +209,13 @@ ApiError StreamSynchronize(Stream stream) {
   return Success;
 }
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
-  queue_of(stream).add(1, 1, [=](std::uint32_t) { copy(to, from, bytes); });
+  Queue& queue = queue_of(stream);
+  queue.add(1, 1, [=, &queue, added = std::chrono::steady_clock::now()](std::uint32_t) {
+    const int source = device_of(from), destination = device_of(to);
+    if (!copies_take_time() || source == destination) return copy(to, from, bytes);
+    queue.end_at(take_copy(source, destination, bytes, std::max(added, queue.before()),
+                           [&] { copy(to, from, bytes); }));
+  });
   return Success;
 }
 ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream) {
@@ -220,7 +235,12 @@ ApiError EventDestroy(Event event) {
 ApiError EventRecord(Event event, Stream stream) {
   if (queue_of(stream).is_captured()) return ErrorInvalidValue;
   event->expect();
-  queue_of(stream).add(1, 1, [event](std::uint32_t) { event->reach(); });
+  Queue& queue = queue_of(stream);
+  queue.add(1, 1, [event, &queue, added = std::chrono::steady_clock::now()](std::uint32_t) {
+    const Moment at = std::max(added, queue.before());
+    event->reach(at);
+    queue.end_at(at);
+  });
   return Success;
 }
 ApiError EventQuery(Event event) { return event->is_reached() ? Success : ErrorNotReady; }
@@ -234,7 +254,13 @@ ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
   return Success;
 }
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
-  queue_of(stream).add(1, 1, [event, until = event->recorded()](std::uint32_t) { event->wait(until); });
+  Queue& queue = queue_of(stream);
+  queue.add(
+      1, 1,
+      [event, &queue, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
+        event->wait(until);
+        if (until > 0) queue.end_at(std::max({added, queue.before(), event->at()}));
+      });
   return Success;
 }
 

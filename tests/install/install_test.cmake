@@ -21,6 +21,13 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G $
     -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${CONFIG})
 run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIG})
 run(${WORK}/build/consumer)
+run(${WORK}/build/transfer_consumer)
+# A component alone, with what it needs and no more.
+file(REMOVE_RECURSE ${WORK}/build-transfer)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build-transfer -G ${GENERATOR}
+    -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${CONFIG} -DCOMPONENT=transfer)
+run(${CMAKE_COMMAND} --build ${WORK}/build-transfer --config ${CONFIG})
+run(${WORK}/build-transfer/transfer_consumer)
 if(SOURCE)
   # What is hidden and where the version stands.
   file(GLOB libraries ${WORK}/prefix/lib*/libesker.so.*.*.* ${WORK}/prefix/lib/*/libesker.so.*.*.*)

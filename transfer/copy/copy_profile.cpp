@@ -113,7 +113,7 @@ std::string CopyProfile::json() const {
 
 CopyProfile CopyProfile::of_machine(const Device& device) {
   CopyProfile profile;
-  const std::optional<std::string> kept = read_machine(kModule, kName, device.properties());
+  const std::optional<std::string> kept = read_machine(kModule, kName, kind_of(device.properties()));
   if (!kept.has_value()) return profile;
   try {
     const nlohmann::json all = nlohmann::json::parse(*kept);
@@ -135,7 +135,7 @@ CopyProfile CopyProfile::of_machine(const Device& device) {
 }
 
 void CopyProfile::keep(const Device& device) const {
-  keep_machine(kModule, kName, device.properties(), json());
+  keep_machine(kModule, kName, kind_of(device.properties()), json());
 }
 
 }  // namespace esker::transfer

@@ -1,6 +1,7 @@
 // How long a set of copies takes by each path, as measured on a machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -68,8 +69,11 @@ class ESKER_API CopyProfile {
   std::vector<double> us_;
 };
 
-/// Measures each path, direction, number and size: some seconds, and 256 MiB on both sides. Nothing else
-/// should run on the device.
-ESKER_API CopyProfile measure_copies(const Device& device, std::uint32_t repeats = 7);
+struct CopyMeasurement {
+  std::size_t bytes = std::size_t{256} << 20;  // on each side: larger sets are computed
+  std::uint32_t repeats = 7;
+};
+/// Measures each path, direction, number and size: about a second. Nothing else should run on the device.
+ESKER_API CopyProfile measure_copies(const Device& device, const CopyMeasurement& how = {});
 
 }  // namespace esker::transfer

@@ -11,8 +11,7 @@ namespace esker::transfer {
 
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{256} << 20;  // on each side
-constexpr std::size_t kGap = 256;                       // between two copies: adjacent ones would be one
+constexpr std::size_t kGap = 256;  // between two copies: adjacent ones would be one
 
 double median_us(Copier& copier, CopyPath path, const std::vector<Copy>& copies, const Stream& stream,
                  std::uint32_t repeats) {
@@ -30,14 +29,14 @@ double median_us(Copier& copier, CopyPath path, const std::vector<Copy>& copies,
 
 }  // namespace
 
-CopyProfile measure_copies(const Device& device, std::uint32_t repeats) {
+CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
   CopyProfile profile;
   Copier copier(device, profile);
   const Stream stream = device.stream();
   const Allocation what{.what = "measuring copies"};
-  const auto host = device.pinned<std::byte>(kBytes, what);
-  const DeviceArray<std::byte> here = device.memory<std::byte>(kBytes, what);
-  const DeviceArray<std::byte> there = device.memory<std::byte>(kBytes, what);
+  const auto host = device.pinned<std::byte>(how.bytes, what);
+  const DeviceArray<std::byte> here = device.memory<std::byte>(how.bytes, what);
+  const DeviceArray<std::byte> there = device.memory<std::byte>(how.bytes, what);
   for (const Direction direction : {Direction::kToDevice, Direction::kToHost, Direction::kWithin}) {
     std::byte* const to = direction == Direction::kToHost ? host.data() : here.data();
     const std::byte* const from = direction == Direction::kToDevice ? host.data() : there.data();
@@ -45,16 +44,18 @@ CopyProfile measure_copies(const Device& device, std::uint32_t repeats) {
       for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c) {
         for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
           const std::size_t n = CopyProfile::count_at(c), bytes = CopyProfile::bytes_at(s);
-          if (n * (bytes + kGap) > kBytes) {
-            // On the line through the two numbers before.
-            const double last = profile.at(direction, path, c - 1, s);
-            profile.set(direction, path, c, s, last + 4 * (last - profile.at(direction, path, c - 2, s)));
+          if (n * (bytes + kGap) > how.bytes) {
+            // By the size before, or on the line through the two numbers before.
+            const double less =
+                c < 2 ? profile.at(direction, path, c, s - 1) : profile.at(direction, path, c - 1, s);
+            profile.set(direction, path, c, s,
+                        c < 2 ? 4 * less : less + 4 * (less - profile.at(direction, path, c - 2, s)));
             continue;
           }
           std::vector<Copy> copies;
           for (std::size_t i = 0; i < n; ++i)
             copies.push_back({to + i * (bytes + kGap), from + i * (bytes + kGap), bytes});
-          profile.set(direction, path, c, s, median_us(copier, path, copies, stream, repeats));
+          profile.set(direction, path, c, s, median_us(copier, path, copies, stream, how.repeats));
         }
       }
     }

@@ -1,0 +1,201 @@
+// Table 2 of Verner et al.: predicted against measured, on batches with other sizes than those of the fit.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <esker/transfer.hpp>
+
+#include "batch_figures.hpp"
+
+namespace esker::bench {
+
+namespace {
+
+using namespace transfer;
+
+/// Takes a time in proportion to `rounds`, and leaves the copied bytes as they are.
+struct Mix {
+  std::uint32_t* sums;
+  std::uint32_t rounds;
+  ESKER_HD void operator()(Lane lane) const {
+    std::uint32_t x = static_cast<std::uint32_t>(lane.global_id()) | 1;
+    for (std::uint32_t i = 0; i < rounds; ++i) x = x * 1664525u + 1013904223u;
+    sums[lane.global_id()] = x;
+  }
+};
+constexpr std::uint64_t kLanes = 1 << 14;
+
+/// Memory of a device for one stream of each direction.
+struct End {
+  End(const Device& device, std::size_t bytes)
+      : there{device.memory<std::byte>(bytes)},
+        back{device.memory<std::byte>(bytes)},
+        from{device.pinned<std::byte>(bytes)},
+        to{device.pinned<std::byte>(bytes)},
+        sums{device.memory<std::uint32_t>(kLanes)} {
+    for (std::size_t i = 0; i < bytes; i += 509) from[i] = static_cast<std::byte>(i % 251);
+  }
+  DeviceArray<std::byte> there, back;
+  PinnedArray<std::byte> from, to;
+  DeviceArray<std::uint32_t> sums;
+};
+
+struct Case {
+  std::string name, kind;
+  Batch batch;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+nlohmann::json take_prediction(const BatchBench& bench) {
+  const LinkProfile profile = measure_links(bench.devices);
+  BatchQueue queue(bench.devices, calibrated(machine_topology(bench.devices), profile));
+  std::vector<std::unique_ptr<End>> ends;
+  for (const Device& device : bench.devices) ends.push_back(std::make_unique<End>(device, bench.most_bytes));
+  const auto part = [&](double of_most) {
+    return std::max<std::size_t>(
+        static_cast<std::size_t>(of_most * static_cast<double>(bench.most_bytes)) / 64 * 64, 64);
+  };
+  const auto to_device = [&](std::size_t d, std::size_t bytes, std::size_t at = 0) {
+    CommandStream s;
+    s.to = static_cast<std::int32_t>(d);
+    s.destination = ends[d]->there.data() + at;
+    s.source = ends[d]->from.data() + at;
+    s.bytes = bytes;
+    return s;
+  };
+  const auto to_host = [&](std::size_t d, std::size_t bytes, std::size_t at = 0) {
+    CommandStream s;
+    s.from = static_cast<std::int32_t>(d);
+    s.destination = ends[d]->to.data() + at;
+    s.source = ends[d]->back.data() + at;
+    s.bytes = bytes;
+    return s;
+  };
+  // Rounds for about 2 ms, and what they take.
+  const auto launch = [&](std::size_t d, std::uint32_t rounds) {
+    return [sums = ends[d]->sums.data(), rounds](const Device& device, const Stream& stream) {
+      device.launch(kLanes, Mix{sums, rounds}, stream);
+    };
+  };
+  const auto time_of = [&](std::size_t d, std::uint32_t rounds) {
+    std::vector<double> times;
+    const Stream stream = bench.devices[d].stream();
+    const Event begin = bench.devices[d].event(), end = bench.devices[d].event();
+    for (int i = 0; i < 9; ++i) {
+      stream.record(begin);
+      launch(d, rounds)(bench.devices[d], stream);
+      stream.record(end);
+      end.synchronize();
+      times.push_back(std::chrono::duration<double>(end.elapsed_since(begin)).count());
+    }
+    return median(times);
+  };
+  std::vector<std::uint32_t> rounds;
+  std::vector<std::chrono::nanoseconds> kernel_times;
+  for (std::size_t d = 0; d < ends.size(); ++d) {
+    constexpr std::uint32_t kProbe = 20'000;
+    rounds.push_back(
+        static_cast<std::uint32_t>(std::clamp(kProbe * 2e-3 / std::max(1e-9, time_of(d, kProbe)), 1.0, 1e9)));
+    kernel_times.emplace_back(static_cast<std::int64_t>(time_of(d, rounds[d]) * 1e9) + 1);
+  }
+  const auto with_kernel = [&](CommandStream stream) {
+    const auto d = static_cast<std::size_t>(stream.to);
+    stream.kernel = launch(d, rounds[d]);
+    stream.kernel_time = kernel_times[d];
+    return stream;
+  };
+
+  std::vector<Case> cases;
+  for (const double size : {0.003, 0.011, 0.047, 0.19, 0.7, 1.0}) {
+    cases.push_back({fmt::format("{} B to device", part(size)), "one way", {to_device(0, part(size))}});
+    cases.push_back({fmt::format("{} B to host", part(size)), "one way", {to_host(0, part(size))}});
+  }
+  for (const auto& [there, back] : {std::pair{1.0, 1.0}, {0.6, 0.15}, {0.09, 0.9}, {0.05, 0.06}})
+    cases.push_back({fmt::format("{} B there, {} B back", part(there), part(back)),
+                     "both ways",
+                     {to_device(0, part(there)), to_host(0, part(back))}});
+  cases.push_back({"copy and kernel", "one way", {with_kernel(to_device(0, part(0.7)))}});
+  cases.push_back({"three merged with kernels",
+                   "one way",
+                   {with_kernel(to_device(0, part(0.1))), with_kernel(to_device(0, part(0.03), part(0.2))),
+                    with_kernel(to_device(0, part(0.4), part(0.3)))}});
+  cases.push_back({"copy and kernel, one back",
+                   "both ways",
+                   {with_kernel(to_device(0, part(0.5))), to_host(0, part(0.8))}});
+  if (ends.size() > 1) {
+    Batch experiment_1, experiment_2, everything;
+    double size = 1;
+    for (std::size_t d = 0; d < ends.size(); ++d, size = std::max(size / 2, 1.0 / 16)) {
+      experiment_1.push_back(with_kernel(to_device(d, part(size))));
+      experiment_2.push_back(to_host(d, part(size)));
+      everything.push_back(with_kernel(to_device(d, part(size))));
+      everything.push_back(to_host(d, part(1.1 / 16 / size)));
+    }
+    cases.push_back({"Table 2, H2D with kernels", "one way", experiment_1});
+    cases.push_back({"Table 2, D2H", "one way", experiment_2});
+    cases.push_back({"all devices, both ways", "both ways", everything});
+  }
+
+  nlohmann::json all = {{"profile", nlohmann::json::parse(to_json(profile))},
+                        {"cases", nlohmann::json::array()}};
+  double worst[2] = {0, 0};
+  fmt::print("{:34} {:10} {:>12} {:>12} {:>8}  streams, predicted/measured ms\n", "batch", "", "predicted ms",
+             "measured ms", "error %");
+  for (const Case& one : cases) {
+    std::vector<double> measured;
+    std::vector<std::vector<double>> ends_of(one.batch.size());
+    Schedule predicted;
+    for (std::uint32_t i = 0; i <= bench.repeats; ++i) {
+      const BatchReport report = queue.run(one.batch);
+      if (i == 0) continue;
+      predicted = report.predicted;
+      measured.push_back(report.makespan_s);
+      for (std::size_t s = 0; s < ends_of.size(); ++s) ends_of[s].push_back(report.measured[s].end_s);
+    }
+    bool is_right = true;  // what was copied to the device comes back as it is
+    for (const CommandStream& s : one.batch) {
+      if (s.from != kHost || s.bytes == 0) continue;
+      std::vector<std::byte> read(s.bytes);
+      bench.devices[static_cast<std::size_t>(s.to)].copy(read.data(), s.destination, s.bytes);
+      is_right = is_right && std::memcmp(read.data(), s.source, s.bytes) == 0;
+    }
+    const double error = 100 * std::fabs(median(measured) / predicted.makespan_s - 1);
+    double& of_kind = worst[one.kind == "both ways"];
+    of_kind = std::max(of_kind, error);
+    std::string streams;
+    nlohmann::json per_stream = nlohmann::json::array();
+    for (std::size_t s = 0; s < ends_of.size(); ++s) {
+      streams += fmt::format(" {:.3f}/{:.3f}", predicted.streams[s].end_s * 1e3, median(ends_of[s]) * 1e3);
+      per_stream.push_back({{"predicted_s", predicted.streams[s].end_s}, {"measured_s", median(ends_of[s])}});
+    }
+    fmt::print("{:34} {:10} {:12.4f} {:12.4f} {:8.2f} {}{}\n", one.name, one.kind, predicted.makespan_s * 1e3,
+               median(measured) * 1e3, error, streams, is_right ? "" : " WRONG");
+    std::fflush(stdout);
+    all["cases"].push_back({{"batch", one.name},
+                            {"kind", one.kind},
+                            {"predicted_s", predicted.makespan_s},
+                            {"measured_s", median(measured)},
+                            {"error_percent", error},
+                            {"verified", is_right},
+                            {"streams", per_stream}});
+  }
+  fmt::print("worst error: one way {:.2f} %, both ways {:.2f} %\n", worst[0], worst[1]);
+  all["worst_one_way_percent"] = worst[0];
+  all["worst_both_ways_percent"] = worst[1];
+  return all;
+}
+
+}  // namespace esker::bench

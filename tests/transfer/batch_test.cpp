@@ -1,0 +1,346 @@
+// Batches on real devices: the CPU, a simulated GPU with 1 to 8 devices whose copies take time, or GPUs.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <esker/device.hpp>
+#include <esker/transfer.hpp>
+
+#include "../device/gtest.hpp"
+
+namespace {
+
+using namespace esker;
+using namespace esker::transfer;
+using namespace std::chrono_literals;
+
+constexpr bool kIsSimulated =
+#if defined(ESKER_TEST_SIMULATED)
+    true;
+#else
+    false;
+#endif
+
+struct AddOne {
+  std::uint32_t* words;
+  ESKER_HD void operator()(Lane lane) const { words[lane.global_id()] += 1; }
+};
+
+/// Copies take time, and their root is shared.
+void give_copies_a_speed() {
+  setenv("SIMULATED_COPY", "bytes_per_s=4e8,both_bytes_per_s=6e8,root_bytes_per_s=8e8,startup_us=200", 1);
+}
+
+/// As many as there are, but at most n.
+std::vector<Device> open_devices(std::size_t n) {
+  std::vector<Device> devices = open_all_devices();
+  devices.resize(std::min(n, devices.size()), devices[0]);
+  return devices;
+}
+
+/// The machine with these rates, for tests that measure nothing.
+Topology with_rates(const std::vector<Device>& devices, double bytes_per_s, double root_bytes_per_s) {
+  Topology t = machine_topology(devices);
+  for (std::uint32_t link = 0; link < t.links().size(); ++link) {
+    const bool is_last = t.nodes()[t.links()[link].from].kind == Topology::Kind::kDevice ||
+                         t.nodes()[t.links()[link].to].kind == Topology::Kind::kDevice;
+    t.set_rate(link, is_last ? LinkRate{bytes_per_s, 0, 200e-6} : LinkRate{root_bytes_per_s});
+  }
+  return t;
+}
+
+/// Words on a device, and what the host sends and gets.
+struct Words {
+  Words(const Device& device, std::size_t n, std::uint32_t first)
+      : there{device.memory<std::uint32_t>(n)},
+        sent{device.pinned<std::uint32_t>(n)},
+        got{device.pinned<std::uint32_t>(n)} {
+    std::iota(sent.data(), sent.data() + n, first);
+  }
+  CommandStream to(std::int32_t device, bool with_kernel = true) const {
+    CommandStream stream;
+    stream.to = device;
+    stream.destination = there.data();
+    stream.source = sent.data();
+    stream.bytes = there.size_bytes();
+    if (with_kernel) {
+      stream.kernel = [words = there.data(), n = there.size()](const Device& d, const Stream& s) {
+        d.launch(n, AddOne{words}, s);
+      };
+      stream.kernel_time = 1ms;
+    }
+    return stream;
+  }
+  CommandStream back(std::int32_t device) const {
+    CommandStream stream;
+    stream.from = device;
+    stream.destination = got.data();
+    stream.source = there.data();
+    stream.bytes = there.size_bytes();
+    return stream;
+  }
+  bool is_right(std::uint32_t added) const {
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      if (got[i] != sent[i] + added) return false;
+    }
+    return true;
+  }
+  DeviceArray<std::uint32_t> there;
+  PinnedArray<std::uint32_t> sent, got;
+};
+
+template <class Body>
+std::string refusal(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Batch, MovesAndComputesOnEveryDevice) {
+  unsetenv("SIMULATED_COPY");
+  for (const std::size_t n : {1, 2, 3, 4, 8}) {
+    const std::vector<Device> devices = open_devices(n);
+    BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
+    std::vector<Words> words;
+    Batch there, back;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      words.emplace_back(devices[i], 100 + 1000 * i, static_cast<std::uint32_t>(i << 20));
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      there.push_back(words[i].to(static_cast<std::int32_t>(i)));
+      back.push_back(words[i].back(static_cast<std::int32_t>(i)));
+    }
+    const BatchHandle first = queue.run_async(there), second = queue.run_async(back);
+    EXPECT_EQ(second.synchronize().measured.size(), devices.size());
+    EXPECT_TRUE(first.query());  // first in, first out
+    for (const Words& w : words) EXPECT_TRUE(w.is_right(1));
+    EXPECT_GE(first.synchronize().measured[0].kernel_begin_s, first.synchronize().measured[0].copy_end_s);
+  }
+}
+
+TEST(Batch, RunsInOrderWithItsOwnEnd) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
+  const Words words(devices[0], 5000, 7);
+  std::vector<BatchHandle> handles;
+  // The copy to the device restores what the kernels before it have added.
+  for (int i = 0; i < 20; ++i) {
+    handles.push_back(queue.run_async({words.to(0)}));
+    CommandStream kernel = words.to(0);
+    kernel.bytes = 0;
+    handles.push_back(queue.run_async({kernel}));
+    handles.push_back(queue.run_async({words.back(0)}));
+  }
+  handles.back().synchronize();
+  for (const BatchHandle& handle : handles) EXPECT_TRUE(handle.query());
+  EXPECT_TRUE(words.is_right(2));
+}
+
+TEST(Batch, MergedStreamsAllRun) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  BatchQueue queue(devices, with_rates(devices, 1e9, 2e9), {4096});
+  std::vector<Words> words;
+  Batch there, back;
+  for (std::uint32_t i = 0; i < 5; ++i) words.emplace_back(devices[0], 3000 * i, i);
+  for (const Words& w : words) {
+    there.push_back(w.to(0, w.sent.size() > 0));
+    back.push_back(w.back(0));
+  }
+  queue.run(there);
+  queue.run(back);
+  for (const Words& w : words) EXPECT_TRUE(w.is_right(1));
+}
+
+TEST(Batch, DevicesExchangeByWayOfTheHost) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(2);
+  if (devices.size() < 2) GTEST_SKIP() << "one device";
+  BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
+  constexpr std::size_t kWords = 700'000;  // several pieces
+  const Words a(devices[0], kWords, 0), b(devices[1], kWords, 1u << 30);
+  queue.run({a.to(0, false), b.to(1, false)});
+  const auto a2 = devices[0].memory<std::uint32_t>(kWords), b2 = devices[1].memory<std::uint32_t>(kWords);
+  CommandStream ab = a.back(0), ba = b.back(1), from_a = a.back(0), from_b = b.back(1);
+  ab.to = 1;
+  ab.destination = b2.data();
+  ab.kernel = [words = b2.data()](const Device& d, const Stream& s) { d.launch(kWords, AddOne{words}, s); };
+  ab.kernel_time = 1ms;
+  ba.to = 0;
+  ba.destination = a2.data();
+  const BatchReport report = queue.run({ab, ba});
+  ASSERT_EQ(report.predicted.legs.size(), 4u);
+  from_a.source = a2.data();
+  from_b.source = b2.data();
+  queue.run({from_a, from_b});
+  for (std::size_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(a.got[i], b.sent[i]);
+    ASSERT_EQ(b.got[i], a.sent[i] + 1);
+  }
+}
+
+TEST(Batch, TakesAsLongAsPredicted) {
+  give_copies_a_speed();
+  const std::uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (const std::size_t n : {1, 2, 4, 8}) {
+    const std::vector<Device> devices = open_devices(n);
+    MeasureOptions options;
+    options.repeats = 3;
+    options.most_bytes = kIsSimulated ? 1 << 21 : 0;
+    BatchQueue queue(devices, calibrated(machine_topology(devices), measure_links(devices, options)));
+    std::vector<Words> words;
+    for (std::size_t i = 0; i < 2 * devices.size(); ++i)
+      words.emplace_back(devices[i / 2], 100'000 + random() % 900'000, static_cast<std::uint32_t>(i));
+    Batch there, both;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      there.push_back(words[2 * i].to(static_cast<std::int32_t>(i), false));
+      both.push_back(words[2 * i].back(static_cast<std::int32_t>(i)));
+      both.push_back(words[2 * i + 1].to(static_cast<std::int32_t>(i), false));
+    }
+    for (const Batch& batch : {there, both}) {
+      // Other programs keep this one's threads from the processors: the best of several.
+      double least = 1e9;
+      BatchReport report;
+      for (int attempt = 0; attempt < 5 && least > 0.05; ++attempt) {
+        report = queue.run(batch);
+        least = std::min(least, std::abs(report.makespan_s / report.predicted.makespan_s - 1));
+      }
+      // On the CPU a copy's speed is the caches'.
+      if (!kIsSimulated) continue;
+      EXPECT_LT(least, 0.1) << n << " devices: " << report.makespan_s << " s";
+    }
+    for (std::size_t i = 0; i < devices.size(); ++i) EXPECT_TRUE(words[2 * i].is_right(0));
+  }
+  unsetenv("SIMULATED_COPY");
+}
+
+TEST(Batch, ADeadlineIsAcceptedOrRefused) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  BatchQueue queue(devices, with_rates(devices, 1e8, 1e12));
+  const Words words(devices[0], 250'000, 0);  // a MB, 10 ms and a startup
+  const Admission refused = queue.submit({words.to(0)}, 5ms);
+  EXPECT_FALSE(refused.is_accepted);
+  EXPECT_FALSE(refused.batch.has_value());
+  EXPECT_NEAR(refused.predicted_s, 11.2e-3, 1e-6);
+  EXPECT_NE(refused.reason.find(
+                "it would take 11.200 ms, 0.000 of them behind batches before it, and its deadline is "
+                "5.000 ms from now"),
+            std::string::npos)
+      << refused.reason;
+  const Admission accepted = queue.submit({words.to(0)}, 30s);
+  ASSERT_TRUE(accepted.is_accepted);
+  // What is waiting counts.
+  std::vector<BatchHandle> waiting;
+  for (int i = 0; i < 50; ++i) waiting.push_back(queue.run_async({words.to(0)}));
+  EXPECT_FALSE(queue.submit({words.to(0)}, 15ms).is_accepted);
+  EXPECT_FALSE(accepted.batch->synchronize().is_late);
+  EXPECT_EQ(accepted.batch->synchronize().cause, "");
+  for (const BatchHandle& handle : waiting) handle.synchronize();
+}
+
+TEST(Batch, AMissNamesTheLinkThatCausedIt) {
+  if (!kIsSimulated) GTEST_SKIP() << "whose copies can be made slow";
+  setenv("SIMULATED_COPY", "bytes_per_s=4e7", 1);
+  const std::vector<Device> devices = open_devices(2);
+  BatchQueue queue(devices, with_rates(devices, 4e8, 1e12));
+  const Words words(devices[1], 250'000, 0);
+  const Admission admission = queue.submit({words.to(1, false)}, 20ms);  // 25 ms at that speed
+  ASSERT_TRUE(admission.is_accepted);
+  const BatchReport& report = admission.batch->synchronize();
+  EXPECT_TRUE(report.is_late);
+  EXPECT_NE(report.cause.find("the link HUB -> GPU1 gave stream 0 0.0"), std::string::npos) << report.cause;
+  unsetenv("SIMULATED_COPY");
+}
+
+TEST(Batch, RefusesByName) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
+  const Words words(devices[0], 100, 0), others(devices[0], 100, 0);
+  CommandStream far = words.to(0);
+  far.to = 9;
+  EXPECT_NE(refusal([&] { queue.run({words.to(0), far}); }).find("stream 1"), std::string::npos);
+  EXPECT_NE(refusal([&] { (void)queue.predict({far}); }).find("batch: stream 0: device 9 is not there"),
+            std::string::npos);
+  CommandStream again = others.to(0);
+  again.destination = words.there.data() + 50;
+  EXPECT_NE(refusal([&] { queue.run({words.to(0), again}); }).find("which overlap"), std::string::npos);
+  CommandStream timeless = words.to(0);
+  timeless.kernel_time = 0ns;
+  EXPECT_NE(refusal([&] { queue.run({timeless}); }).find("stream 0: a kernel without a kernel_time"),
+            std::string::npos);
+  CommandStream missing = words.to(0);
+  missing.source = nullptr;
+  EXPECT_NE(refusal([&] { queue.run({missing}); }).find("has no source"), std::string::npos);
+  EXPECT_GT(queue.predict({missing}).makespan_s, 0);  // a prediction needs no memory
+  CommandStream before = words.back(0);
+  before.kernel = words.to(0).kernel;
+  before.kernel_time = 1ms;
+  EXPECT_NE(refusal([&] { queue.run({before}); }).find("a kernel follows a copy to its device"),
+            std::string::npos);
+  queue.run({CommandStream{}});  // nothing
+  EXPECT_EQ(queue.run({}).makespan_s, 0);
+}
+
+TEST(Batch, AKernelThatThrowsIsItsBatchsError) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
+  const Words words(devices[0], 1000, 0);
+  CommandStream throws = words.to(0);
+  throws.kernel = [](const Device&, const Stream&) { throw std::runtime_error("no"); };
+  const BatchHandle handle = queue.run_async({throws});
+  EXPECT_THROW(handle.synchronize(), std::runtime_error);
+  queue.run({words.to(0)});
+  queue.run({words.back(0)});
+  EXPECT_TRUE(words.is_right(1));
+}
+
+TEST(Batch, AProfileOfAnotherMachineIsRefusedWithBothNames) {
+  unsetenv("SIMULATED_COPY");
+  const std::vector<Device> devices = open_devices(1);
+  LinkProfile profile;
+  profile.machine = "a machine far away";
+  const std::string here = machine_name(devices);
+  const std::string text = refusal([&] { (void)calibrated(machine_topology(devices), profile); });
+  EXPECT_NE(text.find("a machine far away"), std::string::npos);
+  EXPECT_NE(text.find(here), std::string::npos);
+  const std::string of_queue = refusal([&] { BatchQueue queue(devices, example_system()); });
+  EXPECT_NE(of_queue.find("'example'"), std::string::npos);
+  EXPECT_NE(of_queue.find(here), std::string::npos);
+  EXPECT_NE(refusal([&] {
+              BatchQueue queue(devices, machine_topology(devices));
+            }).find("nobody knows the bandwidth"),
+            std::string::npos);
+}
+
+TEST(LinkProfile, IsKeptForItsMachine) {
+  const std::string file = ::testing::TempDir() + "/esker_machine.json";
+  std::remove(file.c_str());
+  setenv("ESKER_MACHINE_FILE", file.c_str(), 1);
+  EXPECT_NE(refusal([] { (void)kept_profile("mine"); }).find("no links of 'mine' are kept"),
+            std::string::npos);
+  const LinkProfile profile{"mine", {{"A", "B", {1e9, 5e8, 1e-5, 2e-6}}, {"B", "A", {}}}};
+  keep_profile(profile);
+  EXPECT_EQ(to_json(kept_profile("mine")), to_json(profile));
+  EXPECT_EQ(to_json(profile_from_json(to_json(profile), "a test")), to_json(profile));
+  EXPECT_NE(refusal([] { (void)kept_profile("yours"); }).find("which has 'mine'"), std::string::npos);
+  EXPECT_NE(refusal([] { (void)profile_from_json("[]", "a file"); }).find("profile of links in a file"),
+            std::string::npos);
+  unsetenv("ESKER_MACHINE_FILE");
+}
+
+}  // namespace

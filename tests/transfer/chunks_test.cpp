@@ -1,0 +1,104 @@
+// Copies in chunks: everything arrives, and a small copy overtakes a large one.
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include <esker/device.hpp>
+#include <esker/transfer.hpp>
+
+#include "../device/gtest.hpp"
+
+namespace {
+
+using namespace esker;
+using namespace esker::transfer;
+using namespace std::chrono_literals;
+
+CopyQueueOptions options_of(double bytes_per_s, std::chrono::nanoseconds chunk) {
+  CopyQueueOptions options;
+  options.bytes_per_s = bytes_per_s;
+  options.chunk_time = chunk;
+  return options;
+}
+
+TEST(CopyQueue, EverythingArrivesInOrder) {
+  const Device device = Device::open();
+  CopyQueue there(device, options_of(1e8, 1ms)), back(device, options_of(1e8, 1ms));
+  EXPECT_EQ(there.chunk_bytes(), 24u * 4096);
+  constexpr std::size_t kWords = 100'003;
+  const auto on_device = device.memory<std::uint32_t>(kWords);
+  const auto from = device.pinned<std::uint32_t>(kWords), to = device.pinned<std::uint32_t>(kWords);
+  std::iota(from.data(), from.data() + kWords, 5u);
+  std::vector<CopyTicket> tickets;
+  // Later ones write over part of the earlier ones.
+  tickets.push_back(there.submit({on_device.data(), from.data() + 3, (kWords - 3) * 4}));
+  for (std::size_t n : {0, 1, 1000, 40'000})
+    tickets.push_back(there.submit({on_device.data(), from.data(), n * 4}));
+  tickets.push_back(there.submit({on_device.data() + 50'000, from.data() + 50'000, (kWords - 50'000) * 4}));
+  for (const CopyTicket& ticket : tickets) ticket.wait();
+  for (const CopyTicket& ticket : tickets) EXPECT_TRUE(ticket.is_done());
+  back.submit({to.data(), on_device.data(), kWords * 4}).wait();
+  for (std::size_t i = 0; i < kWords; ++i)
+    ASSERT_EQ(to[i], i < 40'000 || i >= 50'000 ? from[i] : from[i + 3]) << i;
+}
+
+TEST(CopyQueue, ASmallCopyOvertakesALargeOne) {
+  setenv("SIMULATED_COPY", "bytes_per_s=1e8", 1);
+  const Device device = Device::open();
+  constexpr std::size_t kLarge = 16 << 20, kSmall = 4096;  // 168 ms; a chunk takes 1 ms
+  const auto on_device = device.memory<std::uint8_t>(kLarge + kSmall);
+  const auto large = device.pinned<std::uint8_t>(kLarge), small = device.pinned<std::uint8_t>(kSmall),
+             got = device.pinned<std::uint8_t>(kLarge + kSmall);
+  for (std::size_t i = 0; i < kLarge; ++i) large[i] = static_cast<std::uint8_t>(i * 7);
+  for (std::size_t i = 0; i < kSmall; ++i) small[i] = static_cast<std::uint8_t>(i * 3 + 1);
+  {
+    CopyQueue queue(device, options_of(1e8, 1ms));
+    const CopyTicket first = queue.submit({on_device.data(), large.data(), kLarge});
+    const CopyTicket second =
+        queue.submit({on_device.data() + kLarge, small.data(), kSmall}, StreamPriority::kHigh);
+    second.wait();
+    EXPECT_TRUE(second.is_done());
+    EXPECT_TRUE(device.backend() != Backend::kSimulated || !first.is_done());
+    first.wait();
+  }
+  unsetenv("SIMULATED_COPY");
+  device.copy(got.data(), on_device.data(), kLarge + kSmall);
+  for (std::size_t i = 0; i < kLarge; ++i) ASSERT_EQ(got[i], large[i]) << i;
+  for (std::size_t i = 0; i < kSmall; ++i) ASSERT_EQ(got[kLarge + i], small[i]) << i;
+}
+
+TEST(CopyQueue, EndsWhatItHasBeforeItIsDestroyed) {
+  const Device device = Device::open();
+  const auto from = device.pinned<std::uint32_t>(10'000), to = device.pinned<std::uint32_t>(10'000);
+  std::iota(from.data(), from.data() + 10'000, 1u);
+  {
+    CopyQueue queue(device, options_of(1e6, 1ms));
+    queue.submit({to.data(), from.data(), from.size_bytes()});
+  }
+  EXPECT_EQ(to[9999], 10'000u);
+}
+
+TEST(CopyQueue, RefusesWhatItCannotDo) {
+  const Device device = Device::open();
+  const auto refusal = [](const auto& body) -> std::string {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal([&] { CopyQueue queue(device, {}); }),
+            "CopyQueue: 0 bytes/s, chunks of 20000 ns, 3 in flight: all are above 0");
+  CopyQueue queue(device, options_of(1e9, 1ms));
+  EXPECT_NE(refusal([&] {
+              queue.submit({nullptr, &queue, 8});
+            }).find("has no destination"),
+            std::string::npos);
+  queue.submit({nullptr, nullptr, 0}).wait();
+}
+
+}  // namespace

@@ -1,0 +1,289 @@
+// Legs and sequences of a batch, and the batch run forwards.
+#include <esker/transfer/batch/arrangement.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <esker/error.hpp>
+#include <esker/transfer/batch/throughput.hpp>
+
+#include <fmt/format.h>
+
+namespace esker::transfer {
+
+namespace {
+
+using Kind = Topology::Kind;
+using Engines = Topology::Engines;
+
+[[noreturn]] void refuse_stream(std::size_t stream, const std::string& why) {
+  throw Error(Error::Kind::kTransfer, fmt::format("batch: stream {}: {}", stream, why));
+}
+
+void check(const Topology& topology, std::size_t index, const StreamModel& stream) {
+  const auto is_amount = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!is_amount(stream.bytes) || !is_amount(stream.kernel_s)) {
+    refuse_stream(index, fmt::format("{} bytes and a kernel of {} s: neither may be negative", stream.bytes,
+                                     stream.kernel_s));
+  }
+  const auto& nodes = topology.nodes();
+  if (stream.to >= nodes.size() || stream.from >= nodes.size()) {
+    refuse_stream(index, fmt::format("node {} is not in topology '{}', which has {}",
+                                     std::max(stream.from, stream.to), topology.name(), nodes.size()));
+  }
+  const auto is_end = [&](std::uint32_t node) {
+    return nodes[node].kind == Kind::kDevice || nodes[node].kind == Kind::kMemory;
+  };
+  if (stream.bytes > 0) {
+    for (const std::uint32_t node : {stream.from, stream.to}) {
+      if (!is_end(node))
+        refuse_stream(index, fmt::format("{} is a {}: copies go between memories and devices",
+                                         nodes[node].name, to_string(nodes[node].kind)));
+    }
+    if (nodes[stream.from].kind == Kind::kMemory && nodes[stream.to].kind == Kind::kMemory) {
+      refuse_stream(index, fmt::format("a copy from {} to {}: at least one end is a device",
+                                       nodes[stream.from].name, nodes[stream.to].name));
+    }
+  }
+  if (stream.kernel_s > 0 && nodes[stream.to].kind != Kind::kDevice) {
+    refuse_stream(index,
+                  fmt::format("a kernel on {}, which is a {}{}", nodes[stream.to].name,
+                              to_string(nodes[stream.to].kind),
+                              stream.bytes > 0 ? ": a kernel follows a copy to its device; one before a "
+                                                 "copy to the host is a batch before this one"
+                                               : ""));
+  }
+}
+
+/// Whoever shares it runs one after the other.
+using EngineKey = std::pair<std::uint32_t, int>;
+EngineKey engine_of(const Topology& topology, std::uint32_t device, bool leaves) {
+  switch (topology.nodes()[device].engines) {
+    case Engines::kCaller:
+      return {~0u, 0};
+    case Engines::kOne:
+      return {device, 0};
+    case Engines::kADirection:
+      break;
+  }
+  return {device, leaves ? 1 : 0};
+}
+
+}  // namespace
+
+Schedule arrange(const Topology& topology, std::span<const StreamModel> streams) {
+  Schedule schedule;
+  schedule.streams.resize(streams.size());
+  std::map<EngineKey, std::uint32_t> of_engine;
+  const auto sequence_of = [&](const EngineKey& key) -> Sequence& {
+    const auto [at, is_new] = of_engine.emplace(key, static_cast<std::uint32_t>(schedule.sequences.size()));
+    if (is_new) schedule.sequences.emplace_back();
+    return schedule.sequences[at->second];
+  };
+  const auto& nodes = topology.nodes();
+  const auto add_leg = [&](std::size_t stream, std::uint32_t from, std::uint32_t to,
+                           double bytes) -> Sequence& {
+    Leg leg;
+    leg.stream = static_cast<std::uint32_t>(stream);
+    leg.route = topology.route(from, to);
+    leg.bytes = bytes;
+    const bool leaves = nodes[from].kind == Kind::kDevice;
+    Sequence& sequence = sequence_of(engine_of(topology, leaves ? from : to, leaves));
+    sequence.legs.push_back(static_cast<std::uint32_t>(schedule.legs.size()));
+    schedule.legs.push_back(std::move(leg));
+    return sequence;
+  };
+
+  for (std::size_t i = 0; i < streams.size(); ++i) check(topology, i, streams[i]);
+  const auto is_staged = [&](const StreamModel& s) {
+    return s.bytes > 0 && topology.is_staged(s.from, s.to);
+  };
+  std::vector<std::uint32_t> first_half(streams.size(), Leg::kNone);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (!is_staged(streams[i])) continue;
+    first_half[i] = static_cast<std::uint32_t>(schedule.legs.size());
+    add_leg(i, streams[i].from, topology.host(), streams[i].bytes);
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const StreamModel& stream = streams[i];
+    Sequence* sequence = nullptr;
+    if (is_staged(stream)) {
+      sequence = &add_leg(i, topology.host(), stream.to, stream.bytes);
+      schedule.legs.back().source = first_half[i];
+    } else if (stream.bytes > 0) {
+      sequence = &add_leg(i, stream.from, stream.to, stream.bytes);
+    }
+    if (stream.kernel_s <= 0) continue;
+    if (sequence == nullptr) {
+      const bool is_alone = nodes[stream.to].engines != Engines::kCaller;
+      sequence = &sequence_of(is_alone ? EngineKey{~0u - 1, static_cast<int>(i)}
+                                       : engine_of(topology, stream.to, false));
+    }
+    sequence->kernels.push_back(static_cast<std::uint32_t>(i));
+    sequence->kernels_s += stream.kernel_s;
+  }
+  // A further copy of a sequence has less to start, and so has a further piece.
+  for (const Sequence& sequence : schedule.sequences) {
+    for (std::size_t i = 0; i < sequence.legs.size(); ++i) {
+      Leg& leg = schedule.legs[sequence.legs[i]];
+      double startup = 0, further = 0;
+      for (const std::uint32_t link : leg.route) {
+        startup = std::max(startup, topology.links()[link].rate.startup_s);
+        further = std::max(further, topology.links()[link].rate.further_s);
+      }
+      const StreamModel& stream = streams[leg.stream];
+      const double pieces = is_staged(stream) ? std::ceil(stream.bytes / kStageBytes) : stream.pieces;
+      leg.startup_s = (i == 0 ? startup : further) + (pieces - 1) * further;
+    }
+  }
+  return schedule;
+}
+
+void set_kernel_times(std::span<const StreamModel> streams, Schedule* schedule, const Sequence& sequence,
+                      double begin_s) {
+  for (const std::uint32_t stream : sequence.kernels) {
+    StreamTimes& times = schedule->streams[stream];
+    times.kernel_begin_s = begin_s;
+    times.kernel_end_s = begin_s += streams[stream].kernel_s;
+    times.end_s = times.kernel_end_s;
+  }
+}
+
+void set_utilisation(const Topology& topology, Schedule* schedule) {
+  schedule->utilisation.assign(topology.links().size(), 0);
+  for (const Leg& leg : schedule->legs) {
+    for (const std::uint32_t link : leg.route) schedule->utilisation[link] += leg.bytes;
+  }
+  double highest = 0;
+  for (std::uint32_t link = 0; link < schedule->utilisation.size(); ++link) {
+    double& use = schedule->utilisation[link];
+    use = schedule->makespan_s > 0 ? use / topology.links()[link].rate.bytes_per_s / schedule->makespan_s : 0;
+    if (use <= highest) continue;
+    highest = use;
+    schedule->bottleneck = link;
+  }
+}
+
+namespace {
+
+/// A sequence that is run forwards.
+struct Running {
+  std::size_t next = 0;  // leg
+  double starts_s = 0;   // when that leg moves its first byte
+};
+
+}  // namespace
+
+void run_forwards(const Topology& topology, std::span<const StreamModel> streams, Schedule* schedule) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<Running> running(schedule->sequences.size());
+  std::vector<double> moved(schedule->legs.size(), 0), longest(schedule->legs.size(), 0);
+  std::vector<bool> is_done(schedule->legs.size(), false);
+  std::size_t left = schedule->legs.size();
+  for (std::size_t s = 0; s < running.size(); ++s) {
+    const Sequence& sequence = schedule->sequences[s];
+    if (sequence.legs.empty()) continue;
+    Leg& leg = schedule->legs[sequence.legs[0]];
+    leg.begin_s = sequence.begin_s;
+    running[s].starts_s = sequence.begin_s + leg.startup_s;
+  }
+  for (double t = 0; left > 0;) {
+    double next = kNever;
+    std::vector<Flow> flows;
+    std::vector<std::uint32_t> of_flow;
+    std::vector<std::size_t> sequence_of_flow;
+    for (std::size_t s = 0; s < running.size(); ++s) {
+      const Sequence& sequence = schedule->sequences[s];
+      if (running[s].next == sequence.legs.size()) continue;
+      if (running[s].starts_s > t) {
+        next = std::min(next, running[s].starts_s);
+        continue;
+      }
+      const std::uint32_t id = sequence.legs[running[s].next];
+      const Leg& leg = schedule->legs[id];
+      // It waits until a piece is in host memory.
+      const bool has_piece = leg.source == Leg::kNone || is_done[leg.source] ||
+                             moved[leg.source] - moved[id] >= std::min(kStageBytes, leg.bytes) * (1 - 1e-9);
+      if (!has_piece && moved[id] <= 0) continue;
+      flows.push_back({&leg.route});
+      of_flow.push_back(id);
+      sequence_of_flow.push_back(s);
+    }
+    Throughput rates = throughput(topology, flows);
+    // The second half goes no faster than the first, once it has come within a piece of it.
+    for (bool is_settled = false; !is_settled;) {
+      is_settled = true;
+      for (std::size_t f = 0; f < flows.size(); ++f) {
+        const Leg& leg = schedule->legs[of_flow[f]];
+        if (leg.source == Leg::kNone || is_done[leg.source]) continue;
+        if (moved[leg.source] - moved[of_flow[f]] > std::min(kStageBytes, leg.bytes) * (1 + 1e-9)) continue;
+        double most = 0;
+        for (std::size_t g = 0; g < flows.size(); ++g) {
+          if (of_flow[g] == leg.source) most = rates.bytes_per_s[g];
+        }
+        if (rates.bytes_per_s[f] <= most * (1 + 1e-9)) continue;
+        flows[f].most_bytes_per_s = most;
+        is_settled = false;
+      }
+      if (!is_settled) rates = throughput(topology, flows);
+    }
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      const Leg& leg = schedule->legs[of_flow[f]];
+      const double rate = rates.bytes_per_s[f];
+      next = std::min(next, t + (leg.bytes - moved[of_flow[f]]) / rate);
+      for (std::size_t g = 0; g < flows.size(); ++g) {  // a follower comes within a piece
+        if (of_flow[g] != leg.source) continue;
+        const double ahead = moved[leg.source] - moved[of_flow[f]] - std::min(kStageBytes, leg.bytes);
+        if (ahead > 0 && rate > rates.bytes_per_s[g])
+          next = std::min(next, t + ahead / (rate - rates.bytes_per_s[g]));
+      }
+      // A leg that waits for this one has its first piece.
+      for (std::size_t id = 0; id < schedule->legs.size(); ++id) {
+        if (schedule->legs[id].source != of_flow[f] || moved[id] > 0) continue;
+        const double missing = std::min(kStageBytes, leg.bytes) - moved[of_flow[f]];
+        if (missing > 0) next = std::min(next, t + missing / rate);
+      }
+    }
+    if (next == kNever) break;  // cannot be: each leg's source comes before it in its sequence
+    const double passed = next - t;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      const std::uint32_t id = of_flow[f];
+      Leg& leg = schedule->legs[id];
+      moved[id] += passed * rates.bytes_per_s[f];
+      if (passed > longest[id]) {
+        longest[id] = passed;
+        leg.bottleneck = rates.bottlenecks[f];
+      }
+      if (moved[id] < leg.bytes * (1 - 1e-12) && std::isfinite(rates.bytes_per_s[f])) continue;
+      leg.end_s = next;
+      is_done[id] = true;
+      --left;
+      Running& run = running[sequence_of_flow[f]];
+      const Sequence& sequence = schedule->sequences[sequence_of_flow[f]];
+      if (++run.next == sequence.legs.size()) continue;
+      Leg& further = schedule->legs[sequence.legs[run.next]];
+      further.begin_s = next;
+      run.starts_s = next + further.startup_s;
+    }
+    t = next;
+  }
+  schedule->makespan_s = 0;
+  for (const Sequence& sequence : schedule->sequences) {
+    const double copied =
+        sequence.legs.empty() ? sequence.begin_s : schedule->legs[sequence.legs.back()].end_s;
+    set_kernel_times(streams, schedule, sequence, copied);
+  }
+  for (const Leg& leg : schedule->legs) {
+    StreamTimes& times = schedule->streams[leg.stream];
+    if (leg.source == Leg::kNone) times.copy_begin_s = leg.begin_s;
+    times.copy_end_s = leg.end_s;
+    times.end_s = std::max(times.end_s, leg.end_s);
+  }
+  for (const StreamTimes& times : schedule->streams)
+    schedule->makespan_s = std::max(schedule->makespan_s, times.end_s);
+  set_utilisation(topology, schedule);
+}
+
+}  // namespace esker::transfer

@@ -1,0 +1,296 @@
+// The queue of batches, and its thread.
+#include <esker/transfer/batch/batch.hpp>
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <esker/error.hpp>
+#include <esker/transfer/batch/execution.hpp>
+#include <esker/transfer/batch/machine.hpp>
+#include <esker/transfer/copy/copies.hpp>
+
+#include <fmt/format.h>
+
+namespace esker::transfer {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+[[noreturn]] void refuse_batch(std::size_t stream, const std::string& why) {
+  throw Error(Error::Kind::kTransfer, fmt::format("batch: stream {}: {}", stream, why));
+}
+
+/// What it takes to run, beside what it takes to be predicted.
+void check_runnable(const Batch& batch) {
+  std::vector<Copy> copies;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const CommandStream& stream = batch[i];
+    copies.push_back({stream.destination, stream.source, stream.bytes});
+    if (stream.kernel != nullptr && stream.kernel_time.count() <= 0)
+      refuse_batch(i, "a kernel without a kernel_time: nothing could be predicted");
+    if (stream.kernel == nullptr && stream.kernel_time.count() != 0)
+      refuse_batch(i, fmt::format("a kernel_time of {} ns without a kernel", stream.kernel_time.count()));
+  }
+  try {
+    check_copies(copies);
+  } catch (const Error& error) {
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("batch: its copies cannot run at the same time (copy i is stream i's): {}",
+                            error.what()));
+  }
+}
+
+/// What took longer than it was to.
+std::string cause_of(const Topology& topology, const Batch& batch, const BatchReport& report,
+                     double waited_more) {
+  double most = waited_more;
+  std::string cause =
+      fmt::format("batches before it took {:.3f} ms longer than predicted", waited_more * 1e3);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const StreamTimes &was = report.measured[i], &was_to_be = report.predicted.streams[i];
+    const double kernel =
+        (was.kernel_end_s - was.kernel_begin_s) - (was_to_be.kernel_end_s - was_to_be.kernel_begin_s);
+    if (kernel > most) {
+      most = kernel;
+      cause = fmt::format("the kernel of stream {} took {:.3f} ms, not {:.3f}", i,
+                          (was.kernel_end_s - was.kernel_begin_s) * 1e3,
+                          (was_to_be.kernel_end_s - was_to_be.kernel_begin_s) * 1e3);
+    }
+    const double copied = was.copy_end_s - was.copy_begin_s,
+                 to_be_copied = was_to_be.copy_end_s - was_to_be.copy_begin_s;
+    if (copied - to_be_copied <= most) continue;
+    most = copied - to_be_copied;
+    const Leg* slow = nullptr;
+    for (const Leg& leg : report.predicted.legs) {
+      if (leg.stream == i) slow = &leg;
+    }
+    if (slow == nullptr) continue;
+    const std::uint32_t link = slow->bottleneck != Leg::kNone ? slow->bottleneck : slow->route.back();
+    const auto bytes = static_cast<double>(batch[i].bytes);
+    cause = fmt::format(
+        "the link {} gave stream {} {:.3f} GB/s, not {:.3f}: its {} bytes took {:.3f} ms, not {:.3f}",
+        topology.link_name(link), i, bytes / copied / 1e9, bytes / to_be_copied / 1e9, batch[i].bytes,
+        copied * 1e3, to_be_copied * 1e3);
+  }
+  return cause;
+}
+
+}  // namespace
+
+std::vector<StreamModel> model_of(const Topology& topology, const Batch& batch, std::size_t piece_bytes) {
+  std::vector<StreamModel> streams;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const CommandStream& command = batch[i];
+    const auto node = [&](std::int32_t place) {
+      if (place == kHost) return topology.host();
+      if (place < 0 || static_cast<std::size_t>(place) >= topology.devices().size())
+        refuse_batch(i, fmt::format("device {} is not there: '{}' has {}", place, topology.name(),
+                                    topology.devices().size()));
+      return topology.device(static_cast<std::uint32_t>(place));
+    };
+    StreamModel stream{node(command.from), node(command.to), static_cast<double>(command.bytes),
+                       seconds(command.kernel_time)};
+    if (piece_bytes != 0 && command.bytes != 0)
+      stream.pieces = std::ceil(stream.bytes / static_cast<double>(piece_bytes));
+    streams.push_back(stream);
+  }
+  return streams;
+}
+
+struct BatchHandle::State {
+  Batch batch;
+  BatchReport report;
+  Clock::time_point called = Clock::now();
+  double predicted_wait_s = 0;
+  std::optional<Clock::time_point> deadline;
+  std::exception_ptr error;
+  std::mutex mutex;
+  std::condition_variable news;
+  bool is_done = false;
+};
+
+bool BatchHandle::query() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->is_done;
+}
+
+const BatchReport& BatchHandle::synchronize() const {
+  std::unique_lock lock(state_->mutex);
+  state_->news.wait(lock, [&] { return state_->is_done; });
+  if (state_->error != nullptr) std::rethrow_exception(state_->error);
+  return state_->report;
+}
+
+class BatchQueue::Impl {
+ public:
+  Impl(std::vector<Device> all, Topology graph, const BatchOptions& options)
+      : devices{std::move(all)}, topology{std::move(graph)}, options_{options} {
+    if (devices.empty()) throw Error(Error::Kind::kTransfer, "BatchQueue: there is no device");
+    const std::string here = machine_name(devices);
+    if (topology.name() != here) {
+      throw Error(Error::Kind::kTransfer,
+                  fmt::format("BatchQueue: the topology is of '{}', and this machine is '{}': predict with "
+                              "align_ends(), or measure this machine's links",
+                              topology.name(), here));
+    }
+    const Topology& t = topology;
+    if (t.devices().size() != devices.size())
+      throw Error(Error::Kind::kTransfer,
+                  fmt::format("BatchQueue: the topology of '{}' has {} devices, not {}", here,
+                              t.devices().size(), devices.size()));
+    for (std::uint32_t i = 0; i < t.devices().size(); ++i) {
+      const std::uint32_t last = t.route(t.host(), t.device(i)).back();
+      for (const std::uint32_t link : {last, Topology::opposite(last)}) {
+        if (!std::isfinite(t.links()[link].rate.bytes_per_s))
+          throw Error(Error::Kind::kTransfer,
+                      fmt::format("BatchQueue: nobody knows the bandwidth of {} on '{}': measure it "
+                                  "(esker-topology --measure, measure_links())",
+                                  t.link_name(link), here));
+      }
+    }
+    thread_ = std::thread([this] { work(); });
+  }
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    news_.notify_all();
+    thread_.join();
+  }
+
+  Schedule predict(const Batch& batch) const {
+    return align_ends(topology, model_of(topology, batch, options_.piece_bytes));
+  }
+  /// Checked, and with a prediction; not yet in the queue.
+  std::shared_ptr<BatchHandle::State> prepare(const Batch& batch) const {
+    auto state = std::make_shared<BatchHandle::State>();
+    state->report.predicted = predict(batch);
+    check_runnable(batch);
+    state->batch = batch;
+    return state;
+  }
+  void add(const std::shared_ptr<BatchHandle::State>& state) {
+    const std::lock_guard lock(mutex_);
+    add_locked(state);
+  }
+  Admission submit(const Batch& batch, std::chrono::nanoseconds deadline) {
+    const auto state = prepare(batch);
+    Admission admission;
+    const std::lock_guard lock(mutex_);
+    const double before = time_of_queue();
+    const double alone = state->report.predicted.makespan_s;
+    admission.predicted_s = before + alone;
+    if (admission.predicted_s > seconds(deadline)) {
+      const std::uint32_t link = state->report.predicted.bottleneck;
+      admission.reason = fmt::format(
+          "it would take {:.3f} ms, {:.3f} of them behind batches before it, and its deadline is {:.3f} ms "
+          "from now{}",
+          admission.predicted_s * 1e3, before * 1e3, seconds(deadline) * 1e3,
+          link == Leg::kNone
+              ? ""
+              : fmt::format("; {} is in use for {:.0f} % of its own {:.3f} ms", topology.link_name(link),
+                            100 * state->report.predicted.utilisation[link], alone * 1e3));
+      return admission;
+    }
+    admission.is_accepted = true;
+    state->deadline = state->called + deadline;
+    add_locked(state);
+    admission.batch.emplace(state);
+    return admission;
+  }
+
+  const std::vector<Device> devices;
+  const Topology topology;
+
+ private:
+  double time_of_queue() const {
+    double time = 0;
+    for (const auto& state : queue_) time += state->report.predicted.makespan_s;
+    if (running_ != nullptr)
+      time += std::max(0.0, running_->report.predicted.makespan_s - seconds(Clock::now() - running_since_));
+    return time;
+  }
+  void add_locked(const std::shared_ptr<BatchHandle::State>& state) {
+    state->predicted_wait_s = time_of_queue();
+    queue_.push_back(state);
+    news_.notify_all();
+  }
+  void work() {
+    // A thread that sleeps wakes 50 us late unless it says that it cares.
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    BatchExecution execution(devices, options_.piece_bytes);
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      news_.wait(lock, [&] { return is_stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      running_ = queue_.front();
+      queue_.pop_front();
+      running_since_ = Clock::now();
+      lock.unlock();
+      run_one(execution, *running_);
+      lock.lock();
+      running_ = nullptr;
+    }
+  }
+  void run_one(BatchExecution& execution, BatchHandle::State& state) {
+    BatchReport& report = state.report;
+    report.waited_s = seconds(running_since_ - state.called);
+    std::exception_ptr error;
+    try {
+      execution.run(state.batch, report.predicted, &report);
+      report.is_late =
+          state.deadline.has_value() && seconds(running_since_ - *state.deadline) + report.makespan_s > 0;
+      if (report.is_late)
+        report.cause = cause_of(topology, state.batch, report, report.waited_s - state.predicted_wait_s);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    state.batch.clear();  // what its kernels hold
+    {
+      const std::lock_guard lock(state.mutex);
+      state.error = error;
+      state.is_done = true;
+    }
+    state.news.notify_all();
+  }
+
+  const BatchOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<std::shared_ptr<BatchHandle::State>> queue_;
+  std::shared_ptr<BatchHandle::State> running_;  // written by the thread, under the mutex
+  Clock::time_point running_since_;              // likewise
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+BatchQueue::BatchQueue(std::vector<Device> devices, Topology topology, const BatchOptions& options)
+    : impl_{std::make_unique<Impl>(std::move(devices), std::move(topology), options)} {}
+BatchQueue::~BatchQueue() = default;
+
+BatchReport BatchQueue::run(const Batch& batch) { return run_async(batch).synchronize(); }
+BatchHandle BatchQueue::run_async(const Batch& batch) {
+  const auto state = impl_->prepare(batch);
+  impl_->add(state);
+  return BatchHandle(state);
+}
+Admission BatchQueue::submit(const Batch& batch, std::chrono::nanoseconds deadline) {
+  return impl_->submit(batch, deadline);
+}
+Schedule BatchQueue::predict(const Batch& batch) const { return impl_->predict(batch); }
+const Topology& BatchQueue::topology() const { return impl_->topology; }
+const std::vector<Device>& BatchQueue::devices() const { return impl_->devices; }
+
+}  // namespace esker::transfer

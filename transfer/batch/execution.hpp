@@ -1,0 +1,31 @@
+// One batch, run by its schedule on devices. For BatchQueue.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <esker/transfer/batch/batch.hpp>
+
+namespace esker::transfer {
+
+/// Streams, and host memory for staged copies, that batches use one after the other.
+class BatchExecution {
+ public:
+  BatchExecution(const std::vector<Device>& devices, std::size_t piece_bytes)
+      : devices_{devices}, piece_bytes_{piece_bytes} {}
+
+  /// Starts each sequence when the schedule says, and waits for all. Measured times go to the report.
+  void run(const Batch& batch, const Schedule& schedule, BatchReport* report);
+
+ private:
+  const Stream& stream_of(std::size_t sequence, std::size_t device);
+
+  const std::vector<Device>& devices_;
+  const std::size_t piece_bytes_;
+  std::map<std::pair<std::size_t, std::size_t>, Stream> streams_;  // by sequence and device
+  PinnedArray<std::byte> stage_;
+};
+
+}  // namespace esker::transfer

@@ -1,0 +1,147 @@
+// This machine's topology, by hwloc.
+#include <esker/transfer/batch/machine.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include <hwloc.h>
+
+#include <esker/error.hpp>
+
+#include <fmt/format.h>
+
+namespace esker::transfer {
+
+namespace {
+
+using Kind = Topology::Kind;
+
+class Hardware {
+ public:
+  Hardware() {
+    const auto require = [](int status, const char* call) {
+      if (status != 0)
+        throw Error(Error::Kind::kDevice, fmt::format("topology: {} failed: {}", call, std::strerror(errno)));
+    };
+    require(hwloc_topology_init(&raw_), "hwloc_topology_init");
+    owner_.reset(raw_);
+    hwloc_topology_set_flags(raw_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_io_types_filter(raw_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    require(hwloc_topology_load(raw_), "hwloc_topology_load");
+  }
+
+  std::string processor_model() const {
+    const hwloc_obj_t package = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_PACKAGE, 0);
+    const char* const model = package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
+    return model == nullptr ? "a host" : model;
+  }
+  std::uint32_t numa_nodes() const {
+    return static_cast<std::uint32_t>(std::max(1, hwloc_get_nbobjs_by_type(raw_, HWLOC_OBJ_NUMANODE)));
+  }
+  /// The bridges above a PCI device, the host's first; nothing if hwloc does not know it.
+  std::vector<hwloc_obj_t> bridges_above(const std::string& bus_address, std::uint32_t* numa_node) const {
+    std::vector<hwloc_obj_t> bridges;
+    const hwloc_obj_t device = bus_address.find(':') == std::string::npos
+                                   ? nullptr
+                                   : hwloc_get_pcidev_by_busidstring(raw_, bus_address.c_str());
+    *numa_node = 0;
+    if (device == nullptr) return bridges;
+    for (hwloc_obj_t at = device->parent; at != nullptr && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
+      bridges.push_back(at);
+    std::reverse(bridges.begin(), bridges.end());
+    const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(raw_, device);
+    if (place != nullptr && place->nodeset != nullptr) {
+      const int first = hwloc_bitmap_first(place->nodeset);
+      for (std::uint32_t i = 0; i < numa_nodes(); ++i) {
+        const hwloc_obj_t node = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_NUMANODE, i);
+        if (node != nullptr && static_cast<int>(node->os_index) == first) *numa_node = i;
+      }
+    }
+    return bridges;
+  }
+
+ private:
+  hwloc_topology_t raw_ = nullptr;
+  std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> owner_{nullptr, hwloc_topology_destroy};
+};
+
+std::string name_on(const Hardware& hardware, std::span<const Device> devices) {
+  std::map<std::string, int> kinds;
+  for (const Device& device : devices) {
+    const std::string& model = device.properties().model;
+    ++kinds[to_string(device.backend()) + (model.empty() ? "" : ": " + model)];
+  }
+  std::string name = hardware.processor_model();
+  for (const auto& [kind, count] : kinds) name += fmt::format(", {} x {}", count, kind);
+  return name;
+}
+
+}  // namespace
+
+std::vector<Device> open_all_devices() {
+  std::vector<Device> devices{Device::open()};
+  if (devices[0].backend() == Backend::kCpu) return devices;
+  for (std::uint32_t i = 1; i < devices[0].properties().devices; ++i)
+    devices.push_back(Device::open(fmt::format("{}:{}", to_string(devices[0].backend()), i)));
+  return devices;
+}
+
+std::string machine_name(std::span<const Device> devices) { return name_on(Hardware(), devices); }
+
+Topology machine_topology(std::span<const Device> devices) {
+  const Hardware hardware;
+  Topology topology(name_on(hardware, devices));
+  std::vector<std::uint32_t> processors;
+  for (std::uint32_t i = 0; i < hardware.numa_nodes(); ++i) {
+    const auto memory = topology.add(fmt::format("MEM{}", i), Kind::kMemory);
+    processors.push_back(topology.add(fmt::format("CPU{}", i), Kind::kProcessor));
+    topology.connect(memory, processors[i], {}, {});
+    if (i > 0) topology.connect(processors[0], processors[i], {}, {});
+  }
+  struct Place {
+    std::vector<hwloc_obj_t> bridges;
+    std::uint32_t numa_node = 0;
+  };
+  std::vector<Place> places(devices.size());
+  std::map<hwloc_obj_t, std::uint32_t> below;  // devices
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    places[i].bridges = hardware.bridges_above(devices[i].properties().bus_address, &places[i].numa_node);
+    for (const hwloc_obj_t bridge : places[i].bridges) ++below[bridge];
+  }
+  // A bridge above one device, or above the same ones as the bridge over it, is no place where data meets.
+  std::map<hwloc_obj_t, std::uint32_t> node_of;
+  std::uint32_t unplaced = ~0u, hubs = 0, switches = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const bool is_cpu = devices[i].backend() == Backend::kCpu;
+    std::uint32_t above = processors[places[i].numa_node];
+    std::uint32_t devices_above = 0;
+    for (const hwloc_obj_t bridge : places[i].bridges) {
+      const bool is_hub = bridge->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST;
+      if (!is_hub && (below[bridge] < 2 || below[bridge] == devices_above)) continue;
+      devices_above = below[bridge];
+      if (node_of.count(bridge) == 0) {
+        node_of[bridge] = is_hub ? topology.add(fmt::format("HUB{}", hubs++), Kind::kHub)
+                                 : topology.add(fmt::format("SWITCH{}", switches++), Kind::kSwitch);
+        topology.connect(above, node_of[bridge], {}, {});
+      }
+      above = node_of[bridge];
+    }
+    if (!is_cpu && places[i].bridges.empty()) {
+      if (unplaced == ~0u) {
+        unplaced = topology.add("HUB", Kind::kHub);
+        topology.connect(processors[0], unplaced, {}, {});
+      }
+      above = unplaced;
+    }
+    const auto node =
+        topology.add(is_cpu ? fmt::format("DEVICE{}", i) : fmt::format("GPU{}", i), Kind::kDevice,
+                     is_cpu ? Topology::Engines::kCaller : Topology::Engines::kADirection);
+    topology.connect(above, node, {}, {});
+  }
+  return topology;
+}
+
+}  // namespace esker::transfer

@@ -1,0 +1,201 @@
+// Startup and bandwidth of this machine's links.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <esker/transfer/batch/batch.hpp>
+#include <esker/transfer/batch/execution.hpp>
+#include <esker/transfer/batch/machine.hpp>
+
+namespace esker::transfer {
+
+namespace {
+
+enum class Way : std::uint8_t { kThere, kBack };
+
+/// Memory of a device and of the host, for copies that are measured.
+struct End {
+  End(const Device& device, std::size_t bytes)
+      : there{device.memory<std::byte>(bytes, {"a place for measured copies", false})},
+        back{device.memory<std::byte>(bytes, {"a source of measured copies"})},
+        from{device.pinned<std::byte>(bytes, {"a source of measured copies"})},
+        to{device.pinned<std::byte>(bytes, {"a place for measured copies", false})} {}
+  DeviceArray<std::byte> there, back;
+  PinnedArray<std::byte> from, to;
+};
+
+/// Runs copies as batches are run, since what it takes to start them belongs to the prediction. On a topology
+/// without bandwidths every stream starts at once.
+class Probe {
+ public:
+  Probe(std::span<const Device> devices, const Topology& topology, std::size_t most_bytes)
+      : devices_(devices.begin(), devices.end()), topology_{topology}, execution_{devices_, 0} {
+    for (const Device& device : devices) ends_.emplace_back(device, most_bytes);
+  }
+  CommandStream copy(std::size_t device, Way way, std::size_t bytes) const {
+    const End& end = ends_[device];
+    CommandStream stream;
+    (way == Way::kThere ? stream.to : stream.from) = static_cast<std::int32_t>(device);
+    stream.destination = way == Way::kThere ? end.there.data() : end.to.data();
+    stream.source = way == Way::kThere ? end.from.data() : end.back.data();
+    stream.bytes = bytes;
+    return stream;
+  }
+  /// When each copy ends.
+  std::vector<double> run(const Batch& batch) {
+    BatchReport report;
+    execution_.run(batch, align_ends(topology_, model_of(topology_, batch)), &report);
+    std::vector<double> ends;
+    for (const StreamTimes& times : report.measured) ends.push_back(times.copy_end_s);
+    return ends;
+  }
+
+ private:
+  const std::vector<Device> devices_;
+  const Topology& topology_;
+  BatchExecution execution_;
+  std::vector<End> ends_;
+};
+
+/// The middle one of each of several times, measured together.
+std::vector<double> medians(std::uint32_t repeats, const std::function<std::vector<double>()>& once) {
+  std::vector<std::vector<double>> all;
+  (void)once();  // the first touches memory
+  for (std::uint32_t i = 0; i < std::max(1u, repeats); ++i) all.push_back(once());
+  std::vector<double> result(all[0].size());
+  for (std::size_t value = 0; value < result.size(); ++value) {
+    std::vector<double> column;
+    for (const auto& row : all) column.push_back(row[value]);
+    std::nth_element(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2),
+                     column.end());
+    result[value] = column[column.size() / 2];
+  }
+  return result;
+}
+
+/// startup + bytes / rate, by least squares of the relative error.
+LinkRate fit(const std::vector<std::pair<double, double>>& bytes_and_seconds) {
+  double s1 = 0, sx = 0, sxx = 0, sy = 0, sxy = 0;
+  for (const auto& [bytes, time] : bytes_and_seconds) {
+    const double weight = 1 / (time * time);
+    s1 += weight;
+    sx += weight * bytes;
+    sxx += weight * bytes * bytes;
+    sy += weight * time;
+    sxy += weight * bytes * time;
+  }
+  const double slope = (s1 * sxy - sx * sy) / (s1 * sxx - sx * sx);
+  LinkRate rate;
+  rate.startup_s = std::max(0.0, (sy - slope * sx) / s1);
+  rate.bytes_per_s = slope > 0 ? 1 / slope : bytes_and_seconds.back().first / bytes_and_seconds.back().second;
+  return rate;
+}
+
+LinkRate measure_way(Probe& probe, std::size_t device, Way way, std::size_t most, std::uint32_t repeats) {
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t bytes = std::max<std::size_t>(most / 1024, 4096); bytes <= most; bytes *= 2) {
+    const double time = medians(repeats, [&] { return probe.run({probe.copy(device, way, bytes)}); })[0];
+    points.emplace_back(static_cast<double>(bytes), std::max(time, 1e-9));
+  }
+  LinkRate rate = fit(points);
+  constexpr std::size_t kCopies = 8;
+  const std::size_t bytes = std::max<std::size_t>(most / 64, 4096);
+  const Batch copies(kCopies, probe.copy(device, way, bytes));
+  const double last = medians(repeats, [&] { return probe.run(copies); })[kCopies - 1];
+  rate.further_s = std::max(
+      0.0, (last - rate.startup_s - kCopies * static_cast<double>(bytes) / rate.bytes_per_s) / (kCopies - 1));
+  return rate;
+}
+
+/// Both directions of a device at once: what each carries until the first has ended.
+void measure_both(Probe& probe, std::size_t device, std::size_t bytes, std::uint32_t repeats, LinkRate* there,
+                  LinkRate* back) {
+  const std::vector<double> times = medians(repeats, [&] {
+    return probe.run({probe.copy(device, Way::kThere, bytes), probe.copy(device, Way::kBack, bytes)});
+  });
+  const bool is_there_first = times[0] <= times[1];
+  LinkRate &first = is_there_first ? *there : *back, &last = is_there_first ? *back : *there;
+  const double overlap = std::min(times[0], times[1]) - std::max(there->startup_s, back->startup_s);
+  const double alone = std::fabs(times[0] - times[1]);
+  const auto n = static_cast<double>(bytes);
+  if (overlap <= 0) return;
+  first.both_bytes_per_s = std::min(first.bytes_per_s, n / overlap);
+  // Where times are noise, it would come to nothing.
+  last.both_bytes_per_s = std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 4) / overlap);
+}
+
+/// The rate of each direction, in all, with these devices copying.
+std::vector<double> measure_set(Probe& probe, const std::vector<std::size_t>& set, bool there, bool back,
+                                std::size_t bytes, std::uint32_t repeats,
+                                const std::vector<LinkRate>& rates_there,
+                                const std::vector<LinkRate>& rates_back) {
+  Batch batch;
+  for (const std::size_t i : set) {
+    if (there) batch.push_back(probe.copy(i, Way::kThere, bytes));
+    if (back) batch.push_back(probe.copy(i, Way::kBack, bytes));
+  }
+  return medians(repeats, [&] {
+    const std::vector<double> ends = probe.run(batch);
+    std::vector<double> sums(2, 0);
+    for (std::size_t s = 0; s < ends.size(); ++s) {
+      const bool is_there = batch[s].to != kHost;
+      const auto device = static_cast<std::size_t>(is_there ? batch[s].to : batch[s].from);
+      const double startup = (is_there ? rates_there : rates_back)[device].startup_s;
+      sums[is_there ? 0 : 1] += static_cast<double>(bytes) / std::max(1e-9, ends[s] - startup);
+    }
+    return sums;
+  });
+}
+
+}  // namespace
+
+LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions& options) {
+  Topology topology = machine_topology(devices);
+  LinkProfile profile;
+  profile.machine = topology.name();
+  const bool is_simulated = !devices.empty() && devices[0].backend() == Backend::kSimulated;
+  const std::size_t most =
+      options.most_bytes != 0 ? options.most_bytes : std::size_t{1} << (is_simulated ? 22 : 26);
+  Probe probe(devices, topology, most);
+  std::vector<LinkRate> there(devices.size()), back(devices.size());
+  std::map<std::uint32_t, std::vector<std::size_t>> below;  // link that leads down: devices
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::uint32_t node = topology.device(static_cast<std::uint32_t>(i));
+    const Topology::Route route = topology.route(topology.host(), node);
+    there[i] = measure_way(probe, i, Way::kThere, most, options.repeats);
+    back[i] = measure_way(probe, i, Way::kBack, most, options.repeats);
+    if (topology.nodes()[node].engines != Topology::Engines::kCaller)
+      measure_both(probe, i, most, options.repeats, &there[i], &back[i]);
+    for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) below[route[hop]].push_back(i);
+    const std::string above = topology.nodes()[topology.links()[route.back()].from].name;
+    const std::string name = topology.nodes()[node].name;
+    profile.links.push_back({above, name, there[i]});
+    profile.links.push_back({name, above, back[i]});
+  }
+  std::map<std::vector<std::size_t>, std::pair<LinkRate, LinkRate>> of_set;
+  for (const auto& [link, set] : below) {
+    if (set.size() < 2 || devices[set[0]].backend() == Backend::kCpu) continue;
+    if (of_set.count(set) == 0) {
+      const auto measured = [&](bool is_there, bool is_back) {
+        return measure_set(probe, set, is_there, is_back, most, options.repeats, there, back);
+      };
+      auto& [down, up] = of_set[set];
+      down.bytes_per_s = measured(true, false)[0];
+      up.bytes_per_s = measured(false, true)[1];
+      const std::vector<double> both = measured(true, true);
+      down.both_bytes_per_s = std::min(down.bytes_per_s, both[0]);
+      up.both_bytes_per_s = std::min(up.bytes_per_s, both[1]);
+    }
+    const Topology::Link& one = topology.links()[link];
+    const std::string from = topology.nodes()[one.from].name, to = topology.nodes()[one.to].name;
+    profile.links.push_back({from, to, of_set[set].first});
+    profile.links.push_back({to, from, of_set[set].second});
+  }
+  return profile;
+}
+
+}  // namespace esker::transfer
