@@ -34,7 +34,7 @@ struct AddOne {
 
 /// Copies take time, and their root is shared.
 void give_copies_a_speed() {
-  setenv("SIMULATED_COPY", "bytes_per_s=4e8,both_bytes_per_s=6e8,root_bytes_per_s=8e8,startup_us=200", 1);
+  setenv("SIMULATED_COPY", "bytes_per_s=1e8,both_bytes_per_s=1.5e8,root_bytes_per_s=2e8,startup_us=500", 1);
 }
 
 /// As many as there are, but at most n.
@@ -196,31 +196,39 @@ TEST(Batch, TakesAsLongAsPredicted) {
   std::mt19937 random(seed);
   for (const std::size_t n : {1, 2, 4, 8}) {
     const std::vector<Device> devices = open_devices(n);
-    MeasureOptions options;
-    options.repeats = 3;
-    options.most_bytes = kIsSimulated ? 1 << 21 : 0;
-    BatchQueue queue(devices, calibrated(machine_topology(devices), measure_links(devices, options)));
     std::vector<Words> words;
     for (std::size_t i = 0; i < 2 * devices.size(); ++i)
-      words.emplace_back(devices[i / 2], 100'000 + random() % 900'000, static_cast<std::uint32_t>(i));
+      words.emplace_back(devices[i / 2], 100'000 + random() % 400'000, static_cast<std::uint32_t>(i));
     Batch there, both;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       there.push_back(words[2 * i].to(static_cast<std::int32_t>(i), false));
       both.push_back(words[2 * i].back(static_cast<std::int32_t>(i)));
       both.push_back(words[2 * i + 1].to(static_cast<std::int32_t>(i), false));
     }
-    for (const Batch& batch : {there, both}) {
-      // Other programs keep this one's threads from the processors: the best of several.
-      double least = 1e9;
-      BatchReport report;
-      for (int attempt = 0; attempt < 5 && least > 0.05; ++attempt) {
-        report = queue.run(batch);
-        least = std::min(least, std::abs(report.makespan_s / report.predicted.makespan_s - 1));
+    // Other programs keep this one's threads from the processors, while it measures and while it runs: one of
+    // several attempts is undisturbed.
+    double error = 1;
+    std::string text;
+    for (int attempt = 0; attempt < (kIsSimulated ? 8 : 1) && error > 0.1; ++attempt) {
+      MeasureOptions options;
+      options.repeats = 3;
+      options.most_bytes = kIsSimulated ? 1 << 19 : 0;
+      BatchQueue queue(devices, calibrated(machine_topology(devices), measure_links(devices, options)));
+      error = 0;
+      text.clear();
+      for (const Batch& batch : {there, both}) {
+        double least = 1;
+        for (int run = 0; run < 3; ++run) {
+          const BatchReport report = queue.run(batch);
+          least = std::min(least, std::abs(report.makespan_s / report.predicted.makespan_s - 1));
+          text += std::to_string(report.makespan_s) + " s, not " +
+                  std::to_string(report.predicted.makespan_s) + "; ";
+        }
+        error = std::max(error, least);
       }
-      // On the CPU a copy's speed is the caches'.
-      if (!kIsSimulated) continue;
-      EXPECT_LT(least, 0.1) << n << " devices: " << report.makespan_s << " s";
     }
+    // On the CPU a copy's speed is the caches'.
+    EXPECT_TRUE(!kIsSimulated || error <= 0.1) << n << " devices: " << text;
     for (std::size_t i = 0; i < devices.size(); ++i) EXPECT_TRUE(words[2 * i].is_right(0));
   }
   unsetenv("SIMULATED_COPY");
