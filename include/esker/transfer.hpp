@@ -3,3 +3,9 @@
 #pragma once
 
 #include <esker/transfer/copy/copies.hpp>
+#include <esker/transfer/plan/affinity.hpp>
+#include <esker/transfer/plan/operand_graph.hpp>
+#include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/schedule.hpp>
+#include <esker/transfer/plan/stabbing.hpp>
+#include <esker/transfer/plan/transfers.hpp>
