@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <esker/device/device_backend.hpp>
 #include <esker/device/device_memory.hpp>
+#include <esker/device/graph.hpp>
 #include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/device/stream.hpp>
@@ -65,6 +67,17 @@ class ESKER_API Device {
 
   Stream stream(StreamPriority priority = StreamPriority::kNormal) const { return {backend_, priority}; }
   Event event() const { return Event(backend_); }
+
+  /// What `put` puts on the stream: kernels, copies and calls, to be launched together, again and again.
+  /// Nothing of it runs yet.
+  ///
+  /// Contract. `put` waits for nothing and allocates nothing, and does not throw halfway. On a GPU it is
+  /// called
+  ///           once, here; on the CPU at each launch, and not here.
+  /// Errors. Error{kDevice}: `put` does what cannot be in a graph. What `put` throws.
+  Graph graph(const Stream& stream, std::function<void(const Stream&)> put) const {
+    return {backend_, stream, std::move(put)};
+  }
 
   /// Waits for the copy, and for nothing else. Either side is host memory or this device's.
   void copy(void* to, const void* from, std::size_t bytes) const { backend_->copy(to, from, bytes); }

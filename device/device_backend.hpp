@@ -71,6 +71,13 @@ class DeviceBackend {
   virtual void copy_async(void* to, const void* from, std::size_t bytes, void* stream) = 0;
   virtual void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) = 0;
 
+  /// A host function in the stream's order.
+  virtual void call(void* stream, std::function<void()> function) = 0;
+  /// What `put` puts on the stream, to be launched; null where a graph calls `put` again.
+  virtual void* capture(void* stream, const std::function<void()>& put) = 0;
+  virtual void launch_graph(void* graph, void* stream) = 0;
+  virtual void destroy_graph(void* graph) noexcept = 0;
+
   /// Of the CPU: groups [0, shape.groups()) in chunks, on a team of host threads. Throws what a lane throws.
   using GroupFunction = std::function<void(std::uint64_t first, std::uint64_t last)>;
   virtual void run_groups(const LaunchShape& shape, const GroupFunction& function) = 0;

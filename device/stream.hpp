@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -67,6 +68,10 @@ class Stream {
   void record(const Event& event) const { backend_->record(event.handle(), handle_); }
   /// What is put into it from now on runs after what the event marks.
   void wait(const Event& event) const { backend_->wait_for(handle_, event.handle()); }
+  /// Runs `function` on a thread of the host once all before it is done; what is put into the stream after it
+  /// waits for it. It throws nothing, puts nothing on a stream and waits for none. On the CPU it has run when
+  /// the call returns.
+  void call(std::function<void()> function) const { backend_->call(handle_, std::move(function)); }
   /// A cudaStream_t or hipStream_t; null on the CPU.
   void* native() const { return handle_; }
 

@@ -72,6 +72,11 @@ class CpuBackend final : public DeviceBackend {
     if (bytes > 0) std::memset(at, value, bytes);
   }
 
+  void call(void*, std::function<void()> function) override { function(); }
+  void* capture(void*, const std::function<void()>&) override { return nullptr; }
+  void launch_graph(void*, void*) override {}
+  void destroy_graph(void*) noexcept override {}
+
   void run_groups(const LaunchShape& shape, const GroupFunction& function) override {
     if (shape.lanes == 0) return;
     if (shape.group_lanes == 0 || shape.wave_lanes == 0)

@@ -13,6 +13,8 @@ namespace esker::gpu {
 inline constexpr const char* kBackend = "cuda";
 using Stream = cudaStream_t;
 using Event = cudaEvent_t;
+using CapturedGraph = cudaGraph_t;
+using LaunchableGraph = cudaGraphExec_t;
 using ApiError = cudaError_t;
 using MemoryHandle = cudaIpcMemHandle_t;
 using Properties = cudaDeviceProp;

@@ -5,8 +5,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace esker::detail {
 namespace {
@@ -35,6 +40,20 @@ constexpr Backend kBackend = std::string_view(gpu::kBackend) == "cuda"  ? Backen
 
 gpu::Stream stream_of(void* handle) { return static_cast<gpu::Stream>(handle); }
 gpu::Event event_of(void* handle) { return static_cast<gpu::Event>(handle); }
+
+using Call = std::unique_ptr<std::function<void()>>;
+
+/// A graph and the functions that it calls.
+struct Captured {
+  gpu::LaunchableGraph graph{};
+  std::vector<Call> calls;
+};
+/// Of the capture that this thread is in.
+thread_local std::vector<Call>* captured_calls = nullptr;
+
+// The driver calls these, through which nothing may be thrown.
+void call_once(void* function) noexcept { (*Call(static_cast<std::function<void()>*>(function)))(); }
+void call_again(void* function) noexcept { (*static_cast<std::function<void()>*>(function))(); }
 
 class GpuBackend final : public DeviceBackend {
  public:
@@ -163,6 +182,64 @@ class GpuBackend final : public DeviceBackend {
     if (bytes == 0) return;
     gpu::require(ESKER_GPU(MemsetAsync)(at, value, bytes, stream_of(stream)),
                  fmt::format("{}: filling {} bytes", name(), bytes));
+  }
+
+  void call(void* stream, std::function<void()> function) override {
+    auto owned = std::make_unique<std::function<void()>>(std::move(function));
+    auto state = ESKER_GPU(StreamCaptureStatusNone);
+    gpu::require(ESKER_GPU(StreamIsCapturing)(stream_of(stream), &state),
+                 fmt::format("{}: asking whether a stream is captured", name()));
+    const bool is_captured = state != ESKER_GPU(StreamCaptureStatusNone);
+    if (is_captured && captured_calls == nullptr) {
+      throw Error(
+          Error::Kind::kDevice,
+          fmt::format("{}: a call on a stream that something else than Device::graph() captures: nothing "
+                      "would keep its function",
+                      name()));
+    }
+    gpu::require(
+        ESKER_GPU(LaunchHostFunc)(stream_of(stream), is_captured ? call_again : call_once, owned.get()),
+        fmt::format("{}: a call in a stream", name()));
+    if (is_captured) {
+      captured_calls->push_back(std::move(owned));
+    } else {
+      (void)owned.release();
+    }
+  }
+  void* capture(void* stream, const std::function<void()>& put) override {
+    const Current current(device_);
+    auto captured = std::make_unique<Captured>();
+    gpu::require(ESKER_GPU(StreamBeginCapture)(stream_of(stream), ESKER_GPU(StreamCaptureModeThreadLocal)),
+                 fmt::format("{}: beginning to capture a stream", name()));
+    gpu::CapturedGraph graph{};
+    std::exception_ptr thrown;
+    auto* const outer = std::exchange(captured_calls, &captured->calls);
+    try {
+      put();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    captured_calls = outer;
+    const gpu::ApiError ended = ESKER_GPU(StreamEndCapture)(stream_of(stream), &graph);
+    gpu::ApiError made = ended;
+    if (ended == ESKER_GPU(Success)) {
+      if (thrown == nullptr) made = ESKER_GPU(GraphInstantiateWithFlags)(&captured->graph, graph, 0);
+      (void)ESKER_GPU(GraphDestroy)(graph);
+    }
+    if (thrown != nullptr) {
+      (void)ESKER_GPU(GetLastError)();
+      std::rethrow_exception(thrown);
+    }
+    gpu::require(made, fmt::format("{}: capturing a stream", name()));
+    return captured.release();
+  }
+  void launch_graph(void* graph, void* stream) override {
+    gpu::require(ESKER_GPU(GraphLaunch)(static_cast<Captured*>(graph)->graph, stream_of(stream)),
+                 fmt::format("{}: launching a graph", name()));
+  }
+  void destroy_graph(void* graph) noexcept override {
+    const std::unique_ptr<Captured> captured(static_cast<Captured*>(graph));
+    (void)ESKER_GPU(GraphExecDestroy)(captured->graph);
   }
 
   void run_groups(const LaunchShape&, const GroupFunction&) override {}

@@ -14,6 +14,8 @@ namespace esker::gpu {
 inline constexpr const char* kBackend = "hip";
 using Stream = hipStream_t;
 using Event = hipEvent_t;
+using CapturedGraph = hipGraph_t;
+using LaunchableGraph = hipGraphExec_t;
 using ApiError = hipError_t;
 using MemoryHandle = hipIpcMemHandle_t;
 using Properties = hipDeviceProp_t;

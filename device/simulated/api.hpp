@@ -88,6 +88,23 @@ ApiError EventSynchronize(Event event);
 ApiError EventElapsedTime(float* milliseconds, Event first, Event second);
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned flags);
 
+// Graphs: of one stream, without events.
+using HostFunction = void (*)(void* data);
+ApiError LaunchHostFunc(Stream stream, HostFunction function, void* data);
+class Recording;
+using CapturedGraph = Recording*;
+using LaunchableGraph = Recording*;
+enum StreamCaptureStatus { StreamCaptureStatusNone, StreamCaptureStatusActive };
+enum StreamCaptureMode { StreamCaptureModeThreadLocal };
+ApiError StreamBeginCapture(Stream stream, StreamCaptureMode mode);
+ApiError StreamIsCapturing(Stream stream, StreamCaptureStatus* status);
+ApiError StreamEndCapture(Stream stream, CapturedGraph* graph);
+ApiError GraphInstantiateWithFlags(LaunchableGraph* launchable, CapturedGraph graph,
+                                   unsigned long long flags);
+ApiError GraphLaunch(LaunchableGraph graph, Stream stream);
+ApiError GraphDestroy(CapturedGraph graph);
+ApiError GraphExecDestroy(LaunchableGraph graph);
+
 // Kernels.
 struct FunctionAttributes {
   std::size_t sharedSizeBytes;
@@ -118,6 +135,8 @@ namespace esker::gpu {
 inline constexpr const char* kBackend = "simulated";
 using Stream = simulated::Stream;
 using Event = simulated::Event;
+using CapturedGraph = simulated::CapturedGraph;
+using LaunchableGraph = simulated::LaunchableGraph;
 using ApiError = simulated::ApiError;
 using MemoryHandle = simulated::MemoryHandle;
 using Properties = simulated::Properties;

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -14,6 +16,16 @@
 #include <vector>
 
 namespace esker::simulated {
+
+/// What a stream was given while it was captured.
+class Recording {
+ public:
+  struct Task {
+    std::uint32_t groups, held;
+    std::function<void(std::uint32_t)> group;
+  };
+  std::vector<Task> tasks;
+};
 
 /// A stream: threads that run its kernels' groups, kernel after kernel. As on a GPU, as many groups run side
 /// by side as a launch has and the processors hold.
@@ -40,11 +52,27 @@ class Queue {
   void add(std::uint32_t groups, std::uint32_t held, std::function<void(std::uint32_t)> group) {
     {
       const std::lock_guard lock(mutex_);
+      if (recording_ != nullptr) return recording_->tasks.push_back({groups, held, std::move(group)});
       while (threads_.size() < std::min(groups, held)) start_thread();
       tasks_.push_back({groups, 0, 0, std::move(group)});
       ++added_;
     }
     news_.notify_all();
+  }
+  bool is_captured() {
+    const std::lock_guard lock(mutex_);
+    return recording_ != nullptr;
+  }
+  /// Keeps what is added from now on. False: it does so already.
+  bool begin_capture() {
+    const std::lock_guard lock(mutex_);
+    if (recording_ != nullptr) return false;
+    recording_ = std::make_unique<Recording>();
+    return true;
+  }
+  std::unique_ptr<Recording> end_capture() {
+    const std::lock_guard lock(mutex_);
+    return std::move(recording_);
   }
   bool is_empty() {
     const std::lock_guard lock(mutex_);
@@ -98,6 +126,7 @@ class Queue {
   std::condition_variable news_;
   std::deque<Task> tasks_;
   std::uint64_t added_ = 0;
+  std::unique_ptr<Recording> recording_;  // null: it is not captured
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
@@ -166,6 +195,7 @@ ApiError StreamDestroy(Stream stream) {
 }
 ApiError StreamQuery(Stream stream) { return queue_of(stream).is_empty() ? Success : ErrorNotReady; }
 ApiError StreamSynchronize(Stream stream) {
+  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
   queue_of(stream).wait();
   return Success;
 }
@@ -188,6 +218,7 @@ ApiError EventDestroy(Event event) {
   return Success;
 }
 ApiError EventRecord(Event event, Stream stream) {
+  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
   event->expect();
   queue_of(stream).add(1, 1, [event](std::uint32_t) { event->reach(); });
   return Success;
@@ -204,6 +235,38 @@ ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
 }
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
   queue_of(stream).add(1, 1, [event, until = event->recorded()](std::uint32_t) { event->wait(until); });
+  return Success;
+}
+
+ApiError LaunchHostFunc(Stream stream, HostFunction function, void* data) {
+  queue_of(stream).add(1, 1, [=](std::uint32_t) { function(data); });
+  return Success;
+}
+ApiError StreamBeginCapture(Stream stream, StreamCaptureMode) {
+  return queue_of(stream).begin_capture() ? Success : ErrorInvalidValue;
+}
+ApiError StreamIsCapturing(Stream stream, StreamCaptureStatus* status) {
+  *status = queue_of(stream).is_captured() ? StreamCaptureStatusActive : StreamCaptureStatusNone;
+  return Success;
+}
+ApiError StreamEndCapture(Stream stream, CapturedGraph* graph) {
+  *graph = queue_of(stream).end_capture().release();
+  return *graph != nullptr ? Success : ErrorInvalidValue;
+}
+ApiError GraphInstantiateWithFlags(LaunchableGraph* launchable, CapturedGraph graph, unsigned long long) {
+  *launchable = new Recording(*graph);
+  return Success;
+}
+ApiError GraphLaunch(LaunchableGraph graph, Stream stream) {
+  for (const Recording::Task& task : graph->tasks) queue_of(stream).add(task.groups, task.held, task.group);
+  return Success;
+}
+ApiError GraphDestroy(CapturedGraph graph) {
+  delete graph;
+  return Success;
+}
+ApiError GraphExecDestroy(LaunchableGraph graph) {
+  delete graph;
   return Success;
 }
 

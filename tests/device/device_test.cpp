@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -213,6 +214,55 @@ TEST(Device, StreamsWaitForEvents) {
   std::uint32_t expected = 0;
   for (int round = 0; round < 20; ++round) expected = 3 * (2 * expected + 1);
   EXPECT_EQ(*at, expected);
+}
+
+TEST(Device, CallsAHostFunctionInAStreamsOrder) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream();
+  const auto at = device.memory<std::uint32_t>(1);
+  const auto seen = device.pinned<std::uint32_t>(1);
+  std::vector<std::uint32_t> heard;
+  for (std::uint32_t round = 1; round <= 10; ++round) {
+    device.launch(1, Change{at.data(), 1, round}, stream);
+    device.copy_async(seen.data(), at.data(), sizeof(std::uint32_t), stream);
+    stream.call([&heard, now = seen.data()] { heard.push_back(*now); });
+  }
+  stream.synchronize();
+  EXPECT_EQ(heard, (std::vector<std::uint32_t>{1, 3, 6, 10, 15, 21, 28, 36, 45, 55}));
+}
+
+TEST(Device, AGraphRunsAtEachLaunchAndNotBefore) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream();
+  const auto at = device.memory<std::uint32_t>(1);
+  const auto seen = device.pinned<std::uint32_t>(1);
+  std::uint32_t calls = 0;
+  {
+    const Graph graph = device.graph(stream, [&](const Stream& to) {
+      device.launch(1, Change{at.data(), 2, 1}, to);
+      to.call([&calls] { ++calls; });
+      device.copy_async(seen.data(), at.data(), sizeof(std::uint32_t), to);
+    });
+    stream.synchronize();
+    EXPECT_EQ(calls, 0u);
+    EXPECT_EQ(seen[0], 0u);
+    for (int i = 0; i < 5; ++i) graph.launch(stream);
+    stream.synchronize();
+  }
+  EXPECT_EQ(calls, 5u);
+  EXPECT_EQ(seen[0], 31u);
+}
+
+TEST(Device, AGraphWhoseFunctionThrowsIsNone) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream();
+  const auto put = [](const Stream&) { throw std::out_of_range("half way"); };
+  if (kIsGpu) {
+    EXPECT_THROW(device.graph(stream, put), std::out_of_range);
+  } else {
+    EXPECT_THROW(device.graph(stream, put).launch(stream), std::out_of_range);
+  }
+  stream.synchronize();  // which is a stream as before
 }
 
 TEST(Device, OutlivesItsHandle) {
