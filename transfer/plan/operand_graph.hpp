@@ -60,6 +60,10 @@ class ESKER_API OperandGraph {
   std::uint32_t storage(std::uint32_t operand) const { return states_[operand].storage; }
   /// The version before it; itself where there is none.
   std::uint32_t previous_version(std::uint32_t operand) const { return states_[operand].previous_version; }
+  /// The version after it; itself where there is none.
+  std::uint32_t next_version(std::uint32_t operand) const {
+    return states_[operand].next_version == kNone ? operand : states_[operand].next_version;
+  }
   /// Whether an operand has versions: then its memory is in several transfers.
   bool has_versions() const { return has_versions_; }
   /// The kernel that writes it; kernels() where none does.
