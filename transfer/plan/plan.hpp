@@ -30,7 +30,7 @@ struct BuildOptions {
   std::uint32_t attempts = 4;  // of the paper's heuristic
   std::uint64_t seed = 1;
   std::uint64_t device_bytes = 0;  // most that the plan may take of the device; 0: what there is
-  CostModel cost;                  // for the predicted time
+  CostModel cost = {};             // for the predicted time
 };
 
 /// How long an operand lives beside the program. By its uses: what is read before it is written is there on

@@ -51,7 +51,7 @@ std::vector<const Item*> by_heavy_edges(const std::vector<Item>& items) {
     if (next[edge.a].size() == 2 || next[edge.b].size() == 2 || path[edge.a] == path[edge.b]) continue;
     next[edge.a].push_back(edge.b);
     next[edge.b].push_back(edge.a);
-    std::replace(path.begin(), path.end(), path[edge.b], path[edge.a]);
+    std::replace(path.begin(), path.end(), std::size_t{path[edge.b]}, std::size_t{path[edge.a]});
   }
   std::vector<const Item*> row;
   std::vector<bool> is_placed(items.size(), false);

@@ -1,0 +1,82 @@
+// Layouts: what is alive together never overlaps, and what one copy moves is one piece at both ends.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/solve.hpp>
+#include <esker/transfer/plan/transfers.hpp>
+
+namespace esker::transfer {
+namespace {
+
+void expect_right(const OperandGraph& graph, Solver solver) {
+  const std::vector<Transfer> transfers = transfers_of(graph);
+  const Schedule schedule = make_schedule(graph, transfers, {.solver = solver});
+  const Layout layout = lay_out(graph, schedule);
+  const auto lifetimes = lifetimes_of(graph, schedule);
+  for (std::uint32_t place = 0; place < graph.places(); ++place) {
+    for (std::uint32_t i = 0; i < graph.operands(); ++i) {
+      const std::uint64_t at = layout.offsets[place][i];
+      ASSERT_EQ(at != Layout::kNowhere, lifetimes[place][i].is_used());
+      if (at == Layout::kNowhere) continue;
+      ASSERT_EQ(at % 128, 0u);
+      ASSERT_LE(at + graph.operand(i).bytes, layout.bytes[place]);
+      for (std::uint32_t j = 0; j < i; ++j) {
+        const std::uint64_t other = layout.offsets[place][j];
+        if (other == Layout::kNowhere) continue;
+        if (place != 0 && !lifetimes[place][i].overlaps(lifetimes[place][j])) continue;
+        ASSERT_TRUE(at + graph.operand(i).bytes <= other || other + graph.operand(j).bytes <= at)
+            << "operands " << i << " and " << j << " in place " << place;
+      }
+    }
+    if (place != 0) {
+      EXPECT_GE(layout.bytes[place], most_alive(graph, lifetimes[place]));
+      EXPECT_LE(layout.bytes[place], layout.separate_bytes[place]);
+    }
+  }
+  for (const Startup& startup : schedule.startups) {
+    const auto distance = [&](std::uint32_t place, std::uint32_t i) {
+      return layout.offsets[place][schedule.order[i]] - layout.offsets[place][schedule.order[startup.first]];
+    };
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = startup.first; i < startup.first + startup.count; ++i) {
+      ASSERT_EQ(distance(startup.from, i), distance(startup.to, i));
+      bytes += (graph.operand(schedule.order[i]).bytes + 127) / 128 * 128;
+    }
+    ASSERT_LE(layout.bytes_of(graph, schedule, startup), bytes);
+    ASSERT_GT(layout.bytes_of(graph, schedule, startup) + 128, bytes);
+  }
+}
+
+TEST(Arena, NothingOverlapsWhatIsAliveWithIt) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    for (const Solver solver : {Solver::kExact, Solver::kGreedy, Solver::kTight, Solver::kUnfused}) {
+      expect_right(random_graph({24, 10, 1, 3, 1, 2}, seed + i, 100 + i), solver);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Arena, StandsForThePapersPrograms) {
+  for (const OperandGraph& graph : {figure2_graph(4096), cholesky_graph(4, false, 4000), cg_graph(512),
+                                    tree_graph(4, false, 1, 1, 256), horner_graph(10, 1024)}) {
+    for (const Solver solver : {Solver::kExact, Solver::kTight}) expect_right(graph, solver);
+  }
+}
+
+TEST(Arena, AChainOnADeviceTakesTwoOperandsOfMemory) {
+  const OperandGraph graph = chain_graph(20, 1, 1, 1024);
+  const Schedule schedule = make_schedule(graph, transfers_of(graph));
+  const Layout layout = lay_out(graph, schedule);
+  EXPECT_EQ(layout.bytes[1], 2048u);
+  EXPECT_EQ(layout.separate_bytes[1], 21u * 1024);
+}
+
+}  // namespace
+}  // namespace esker::transfer
