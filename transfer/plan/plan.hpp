@@ -103,6 +103,33 @@ class ESKER_API Plan {
     on_host(detail::Uses<A..., B..., C...>{std::tuple_cat(a.all, b.all, c.all)}, std::move(function), name);
   }
 
+  /// The same for programs that are made of data. `function` takes spans of the operands that it reads, then
+  /// of those that it writes: std::span<const std::span<const T>>, std::span<const std::span<T>>; on the
+  /// device it takes the Stream first.
+  template <class T, class Function>
+  void on_device(const std::vector<PlanOperand<T>>& reads, const std::vector<PlanOperand<T>>& writes,
+                 Function function, const std::string& name = {}) {
+    add_kernel(
+        list(reads, writes),
+        [function = std::move(function), reads, writes](const Device&, const Stream& stream,
+                                                        void* const* at) mutable {
+          function(stream, std::span(spans_of<const T>(reads, at)),
+                   std::span(spans_of<T>(writes, at + reads.size())));
+        },
+        nullptr, name);
+  }
+  template <class T, class Function>
+  void on_host(const std::vector<PlanOperand<T>>& reads, const std::vector<PlanOperand<T>>& writes,
+               Function function, const std::string& name = {}) {
+    add_kernel(
+        list(reads, writes), nullptr,
+        [function = std::move(function), reads, writes](void* const* at) mutable {
+          function(std::span(spans_of<const T>(reads, at)),
+                   std::span(spans_of<T>(writes, at + reads.size())));
+        },
+        name);
+  }
+
   /// Chooses the order of operands and the times of copies, and allocates both sides' memory.
   void build(const BuildOptions& options = {});
 
@@ -148,6 +175,22 @@ class ESKER_API Plan {
   void add_kernel(std::vector<UsedOperand> uses, DeviceFunction device, HostFunction host,
                   const std::string& name);
   void* host_address(std::uint32_t number) const;
+  template <class T>
+  static std::vector<UsedOperand> list(const std::vector<PlanOperand<T>>& reads,
+                                       const std::vector<PlanOperand<T>>& writes) {
+    std::vector<UsedOperand> uses;
+    for (const PlanOperand<T>& operand : reads) uses.push_back({operand.number, Access::kRead});
+    for (const PlanOperand<T>& operand : writes) uses.push_back({operand.number, Access::kWrite});
+    return uses;
+  }
+  template <class Element, class T>
+  static const std::vector<std::span<Element>> spans_of(const std::vector<PlanOperand<T>>& operands,
+                                                        void* const* at) {
+    std::vector<std::span<Element>> spans;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      spans.emplace_back(static_cast<Element*>(at[i]), operands[i].size);
+    return spans;
+  }
   template <class... Use>
   static std::vector<UsedOperand> list(const detail::Uses<Use...>& uses) {
     return std::apply(

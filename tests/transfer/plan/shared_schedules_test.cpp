@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <random>
 #include <vector>
 
@@ -26,7 +27,7 @@ OperandGraph shared_graph(std::mt19937_64& random, std::uint32_t storages, std::
   for (std::uint32_t k = 0; k < kernels; ++k) {
     std::vector<std::uint32_t> reads, writes, changed;
     for (std::uint32_t i = 0; i < storages; ++i) {
-      const std::uint64_t use = random() % 6;
+      const std::uint64_t use = random() % 5;
       if (use < 2) reads.push_back(newest[i]);
       if (use != 0) continue;
       writes.push_back(graph.add_version(newest[i]));
@@ -108,7 +109,7 @@ TEST(SharedSchedules, EqualBruteForceOnSmallGraphs) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   int hard = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const auto storages = static_cast<std::uint32_t>(3 + random() % 4);
     hard += expect_exact(shared_graph(random, storages, 3 + static_cast<std::uint32_t>(random() % 5),
                                       1 + static_cast<std::uint32_t>(random() % 3)))
@@ -116,19 +117,25 @@ TEST(SharedSchedules, EqualBruteForceOnSmallGraphs) {
                 : 0;
     if (HasFailure()) return;
   }
-  EXPECT_GT(hard, 100);
+  EXPECT_GT(hard, 20);
 }
 
 TEST(SharedSchedules, EqualBruteForceUpToTwelveOperands) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
+  int hard = 0;
   for (std::uint32_t storages = 7; storages <= 12; ++storages) {
-    for (int i = 0; i < 3; ++i) {
-      expect_exact(shared_graph(random, storages, 4, 1));
+    for (int found = 0; found < 5;) {
+      const OperandGraph graph = shared_graph(random, storages, 4, 1);
+      const std::vector<Transfer> transfers = transfers_of(graph);
+      if (BruteForce(graph, transfers).storages() < storages - 1 || crosses_once(graph, transfers)) continue;
+      ++found;
+      hard += expect_exact(graph) ? 1 : 0;
       if (HasFailure()) return;
     }
   }
+  std::printf("%d of 30 graphs need more startups than disjoint transfers prove\n", hard);
 }
 
 TEST(SharedSchedules, TheHeuristicHasABoundAndIsNeverBelowTheSearch) {
@@ -148,6 +155,32 @@ TEST(SharedSchedules, TheHeuristicHasABoundAndIsNeverBelowTheSearch) {
     startups += static_cast<std::uint32_t>(searched.startups.size());
   }
   EXPECT_LE(gaps, startups / 5);
+}
+
+/// Operand i goes to devices i and i + 1, in a ring: every two neighbours would share a startup, and a row
+/// has no place for the last pair.
+OperandGraph ring_graph(std::uint32_t storages) {
+  OperandGraph graph;
+  for (std::uint32_t i = 0; i < storages; ++i) graph.add_operand({"", 8, true, false});
+  for (std::uint32_t i = 0; i < storages; ++i)
+    graph.add_kernel("", i + 1, std::vector<std::uint32_t>{i, (i + 1) % storages}, {});
+  return graph;
+}
+
+TEST(SharedSchedules, ARingOfTwelveNeedsOneMoreStartupThanDisjointTransfersProve) {
+  const OperandGraph graph = ring_graph(12);
+  EXPECT_TRUE(expect_exact(graph));
+  const Schedule schedule = schedule_shared(graph, transfers_of(graph));
+  EXPECT_EQ(schedule.startups.size(), 13u);
+  EXPECT_EQ(schedule.lower_bound, 13u);
+}
+
+TEST(SharedSchedules, ALargerRingHasAGapOfOne) {
+  const OperandGraph graph = ring_graph(40);
+  const Schedule schedule = schedule_shared(graph, transfers_of(graph));
+  check_schedule(graph, transfers_of(graph), schedule);
+  EXPECT_EQ(schedule.startups.size(), 41u);
+  EXPECT_EQ(schedule.gap(), 1u);
 }
 
 TEST(SharedSchedules, LargeGraphsHaveAScheduleAndABound) {
