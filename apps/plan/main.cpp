@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
       .add("device-share", &shape.device_share, "of the kernels of random, chain and tree")
       .add("inbound", &inbound, "tree: many operands to one")
       .add("syrk-on-host", &shape.syrk_on_host, "cholesky: SYRK too")
+      .add("linear", &shape.linear, "synthetic kernels of linear work, whatever the program")
       .add("attempts", &attempts, "of the paper's heuristic")
       .add("device-bytes", &device_bytes, "most that the plan may take; 0: what there is")
       .add("replay", &replay, "run it as a graph that is captured once")

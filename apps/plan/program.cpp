@@ -48,6 +48,7 @@ transfer::OperandGraph make_graph(const Shape& s, std::uint32_t side) {
     return transfer::cholesky_graph(n(4), s.syrk_on_host, tile_bytes);
   }
   if (s.graph == "matmul") return transfer::matmul_graph(tile_bytes);
+  if (s.graph == "cg" && s.linear) throw esker::UsageError("--linear: cg has operands of one element");
   if (s.graph == "cg") return transfer::cg_graph(bytes);
   throw esker::UsageError("no graph has the name " + s.graph);
 }
@@ -92,7 +93,7 @@ Program::Program(const esker::Device& device, const Shape& shape)
 }
 
 bool Program::is_synthetic() const {
-  return shape_.graph == "figure2" || shape_.graph == "random" || shape_.graph == "chain" ||
+  return shape_.linear || shape_.graph == "figure2" || shape_.graph == "random" || shape_.graph == "chain" ||
          shape_.graph == "tree";
 }
 
@@ -104,7 +105,7 @@ std::vector<transfer::PlanOperand<float>> Program::operands_of(std::span<const s
 
 void Program::add_synthetic(std::uint32_t k) {
   const auto reads = operands_of(graph_.reads(k)), writes = operands_of(graph_.writes(k));
-  const std::uint64_t words = shape_.floats;
+  const std::uint64_t words = writes.front().size;
   if (graph_.place(k) == 0) {
     plan_.on_host(
         reads, writes,
@@ -278,7 +279,7 @@ bool Program::is_synthetic_right() const {
     if (graph_.operand(i).on_entry) values[i] = words_of(i);
   }
   for (std::uint32_t k = 0; k < graph_.kernels(); ++k) {
-    std::vector<std::uint32_t> sums(shape_.floats, k);
+    std::vector<std::uint32_t> sums(operands_[graph_.writes(k).front()].size, k);
     for (const std::uint32_t read : graph_.reads(k)) {
       for (std::uint64_t i = 0; i < sums.size(); ++i) sums[i] = mixed(sums[i], values[read][i]);
     }

@@ -19,6 +19,7 @@ struct Shape {
   double device_share = 0.5;    // of the kernels of random, chain and tree
   bool outbound = true;         // tree
   bool syrk_on_host = false;    // cholesky
+  bool linear = false;          // synthetic kernels of linear work, whatever the graph
   std::uint32_t on_entry = 10, least_reads = 2, most_reads = 3, least_writes = 2, most_writes = 2;  // random
 };
 

@@ -263,6 +263,7 @@ void Plan::run(const Stream& stream) {
       switch (step.kind) {
         case Step::Kind::kCopy:
           s.device.copy_async(step.to, step.from, step.bytes, stream);
+          if (s.options.waits_for_copies) stream.synchronize();
           break;
         case Step::Kind::kDevice:
           s.kernels[step.kernel].device(s.device, stream, step.operands.data());

@@ -30,6 +30,7 @@ struct BuildOptions {
   std::uint32_t attempts = 4;  // of the paper's heuristic
   std::uint64_t seed = 1;
   std::uint64_t device_bytes = 0;  // most that the plan may take of the device; 0: what there is
+  bool waits_for_copies = false;  // each one, as the paper's baseline does: to compare with
   CostModel cost = {};             // for the predicted time
 };
 
