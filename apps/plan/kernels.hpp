@@ -11,7 +11,7 @@ namespace plan_apps {
 
 /// Linear work that shows every mistake: each word of each result mixes that word of all inputs.
 ESKER_HD inline std::uint32_t mixed(std::uint32_t sum, std::uint32_t word) {
-  return (sum ^ word) * 2654435761u;
+  return (((sum << 5) + sum) ^ word) + 0x9e3779b9u;
 }
 
 struct Synthetic {

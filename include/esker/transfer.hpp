@@ -5,6 +5,7 @@
 #include <esker/transfer/copy/copies.hpp>
 #include <esker/transfer/plan/affinity.hpp>
 #include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/emit.hpp>
 #include <esker/transfer/plan/operand_graph.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>

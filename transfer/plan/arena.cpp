@@ -103,26 +103,47 @@ std::uint64_t Layout::bytes_of(const OperandGraph& graph, const Schedule& schedu
   return offsets[place][last] + graph.operand(last).bytes - begin_of(schedule, startup, place);
 }
 
+bool Lifetime::overlaps(const Lifetime& other) const {
+  for (const Stretch& mine : stretches) {
+    for (const Stretch& its : other.stretches) {
+      if (mine.first <= its.last && its.first <= mine.last) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& graph, const Schedule& schedule) {
-  std::vector<std::vector<Lifetime>> all(graph.places(), std::vector<Lifetime>(graph.operands()));
-  const auto touch = [&](std::uint32_t place, std::uint32_t operand, std::uint32_t step) {
-    Lifetime& lifetime = all[place][graph.storage(operand)];
-    lifetime.first = std::min(lifetime.first, step);
-    lifetime.last = std::max(lifetime.last, step);
+  struct Touch {
+    std::uint32_t place, storage, step;
+    bool arrives;
   };
+  std::vector<Touch> touches;
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) {
-    for (const std::uint32_t operand : graph.reads(k)) touch(graph.place(k), operand, 3 * k + 1);
-    for (const std::uint32_t operand : graph.writes(k)) touch(graph.place(k), operand, 3 * k + 1);
+    for (const std::uint32_t i : graph.reads(k))
+      touches.push_back({graph.place(k), graph.storage(i), 3 * k + 1, false});
+    for (const std::uint32_t i : graph.writes(k))
+      touches.push_back({graph.place(k), graph.storage(i), 3 * k + 1, false});
   }
   for (const Startup& startup : schedule.startups) {
     for (std::uint32_t i = startup.first; i < startup.first + startup.count; ++i) {
       const std::uint32_t step = 3 * startup.time + (startup.is_upload() ? 0 : 2);
-      touch(startup.from, schedule.order[i], step);
-      touch(startup.to, schedule.order[i], step);
+      touches.push_back({startup.from, schedule.order[i], step, false});
+      touches.push_back({startup.to, schedule.order[i], step, startup.to != 0});
     }
   }
   for (std::uint32_t i = 0; i < graph.operands(); ++i) {
-    if (graph.operand(i).on_entry) touch(0, i, 0);
+    if (graph.operand(i).on_entry) touches.push_back({0, i, 0, false});
+  }
+  std::stable_sort(touches.begin(), touches.end(),
+                   [](const Touch& a, const Touch& b) { return a.step < b.step; });
+  std::vector<std::vector<Lifetime>> all(graph.places(), std::vector<Lifetime>(graph.operands()));
+  for (const Touch& touch : touches) {
+    auto& stretches = all[touch.place][touch.storage].stretches;
+    if (stretches.empty() || touch.arrives) {
+      stretches.push_back({touch.step, touch.step});
+    } else {
+      stretches.back().last = touch.step;
+    }
   }
   return all;
 }
@@ -131,9 +152,10 @@ std::uint64_t most_alive(const OperandGraph& graph, const std::vector<Lifetime>&
                          std::uint64_t alignment) {
   std::vector<std::uint64_t> starting(3 * std::size_t{graph.kernels()} + 1, 0), ending(starting);
   for (std::uint32_t i = 0; i < lifetimes.size(); ++i) {
-    if (!lifetimes[i].is_used()) continue;
-    starting[lifetimes[i].first] += space_of(graph.operand(i), alignment);
-    ending[lifetimes[i].last] += space_of(graph.operand(i), alignment);
+    for (const Lifetime::Stretch& stretch : lifetimes[i].stretches) {
+      starting[stretch.first] += space_of(graph.operand(i), alignment);
+      ending[stretch.last] += space_of(graph.operand(i), alignment);
+    }
   }
   std::uint64_t alive = 0, most = 0;
   for (std::size_t step = 0; step < starting.size(); ++step) {

@@ -31,12 +31,16 @@ struct Layout {
   std::uint64_t bytes_of(const OperandGraph& graph, const Schedule& schedule, const Startup& startup) const;
 };
 
-/// When a storage is in use in a place, in steps: 3t is what is moved before kernel t, 3t + 1 the kernel, 3t
-/// + 2 what is moved after it. Never used: first > last.
+/// When a storage is in use in a place: stretches of steps, in order. 3t is what is moved before kernel t,
+/// 3t + 1 the kernel, 3t + 2 what is moved after it. On a device, what arrives begins a stretch.
 struct Lifetime {
-  std::uint32_t first = ~std::uint32_t{0}, last = 0;
-  bool is_used() const { return first <= last; }
-  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
+  struct Stretch {
+    std::uint32_t first, last;
+  };
+  std::vector<Stretch> stretches;
+
+  bool is_used() const { return !stretches.empty(); }
+  ESKER_API bool overlaps(const Lifetime& other) const;
 };
 /// By place and storage.
 ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& graph,

@@ -30,7 +30,7 @@ static void check(cudaError_t error, const char* call) {{
   std::exit(1);
 }}
 
-__host__ __device__ inline Word mixed(Word sum, Word word) {{ return (sum ^ word) * 2654435761u; }}
+__host__ __device__ inline Word mixed(Word sum, Word word) {{ return (((sum << 5) + sum) ^ word) + 0x9e3779b9u; }}
 
 )";
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <esker/error.hpp>
+#include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/picture.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
 
@@ -228,9 +229,10 @@ void Plan::build(const BuildOptions& options) {
   s.layout = lay_out(s.graph, s.schedule);
   s.layout.bytes.resize(2, 0);
   if (options.device_bytes != 0 && s.layout.bytes[1] > options.device_bytes) {
-    throw Error(Error::Kind::kOutOfMemory,
-                fmt::format("Plan::build: the plan takes {} bytes of the device, and may take {}",
-                            s.layout.bytes[1], options.device_bytes));
+    BoundedSchedule bounded = schedule_bounded(s.graph, options.device_bytes);
+    s.transfers = std::move(bounded.transfers);
+    s.schedule = std::move(bounded.schedule);
+    s.layout = std::move(bounded.layout);
   }
   // The old ones first, or both would have to fit.
   s.host_arena = {};

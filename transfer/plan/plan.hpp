@@ -29,8 +29,9 @@ struct BuildOptions {
   Solver solver = Solver::kExact;
   std::uint32_t attempts = 4;  // of the paper's heuristic
   std::uint64_t seed = 1;
+  /// Where the plan takes more, operands leave the device and come back (schedule_bounded()).
   std::uint64_t device_bytes = 0;  // most that the plan may take of the device; 0: what there is
-  bool waits_for_copies = false;  // each one, as the paper's baseline does: to compare with
+  bool waits_for_copies = false;   // each one, as the paper's baseline does: to compare with
   CostModel cost = {};             // for the predicted time
 };
 

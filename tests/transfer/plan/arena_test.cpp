@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
+#include <esker/error.hpp>
+
 #include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>
 #include <esker/transfer/plan/solve.hpp>
 #include <esker/transfer/plan/transfers.hpp>
@@ -13,10 +17,7 @@
 namespace esker::transfer {
 namespace {
 
-void expect_right(const OperandGraph& graph, Solver solver) {
-  const std::vector<Transfer> transfers = transfers_of(graph);
-  const Schedule schedule = make_schedule(graph, transfers, {.solver = solver});
-  const Layout layout = lay_out(graph, schedule);
+void expect_apart(const OperandGraph& graph, const Schedule& schedule, const Layout& layout) {
   const auto lifetimes = lifetimes_of(graph, schedule);
   for (std::uint32_t place = 0; place < graph.places(); ++place) {
     for (std::uint32_t i = 0; i < graph.operands(); ++i) {
@@ -52,6 +53,12 @@ void expect_right(const OperandGraph& graph, Solver solver) {
   }
 }
 
+void expect_right(const OperandGraph& graph, Solver solver) {
+  const std::vector<Transfer> transfers = transfers_of(graph);
+  const Schedule schedule = make_schedule(graph, transfers, {.solver = solver});
+  expect_apart(graph, schedule, lay_out(graph, schedule));
+}
+
 TEST(Arena, NothingOverlapsWhatIsAliveWithIt) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -67,6 +74,44 @@ TEST(Arena, StandsForThePapersPrograms) {
   for (const OperandGraph& graph : {figure2_graph(4096), cholesky_graph(4, false, 4000), cg_graph(512),
                                     tree_graph(4, false, 1, 1, 256), horner_graph(10, 1024)}) {
     for (const Solver solver : {Solver::kExact, Solver::kTight}) expect_right(graph, solver);
+  }
+}
+
+TEST(Arena, ABoundedScheduleFitsAndIsOneOfItsTransfers) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  int bounded_graphs = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const OperandGraph graph = random_graph({24, 10, 1, 3, 1, 2, 0.7}, seed + i, 1000);
+    const Schedule free = make_schedule(graph, transfers_of(graph));
+    const Layout most = lay_out(graph, free);
+    for (const double share : {0.9, 0.7, 0.5}) {
+      const auto limit = static_cast<std::uint64_t>(share * static_cast<double>(most.bytes.back()));
+      BoundedSchedule bounded;
+      try {
+        bounded = schedule_bounded(graph, limit);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::kOutOfMemory);
+        continue;
+      }
+      ++bounded_graphs;
+      check_schedule(graph, bounded.transfers, bounded.schedule);
+      ASSERT_LE(bounded.layout.bytes[1], limit);
+      ASSERT_GE(bounded.schedule.startups.size(), free.lower_bound);
+      expect_apart(graph, bounded.schedule, bounded.layout);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(bounded_graphs, 100);
+}
+
+TEST(Arena, AKernelThatDoesNotFitIsNamed) {
+  try {
+    schedule_bounded(figure2_graph(1024), 3 * 1024);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kOutOfMemory);
+    EXPECT_NE(std::string(error.what()).find("Kernel0"), std::string::npos) << error.what();
   }
 }
 

@@ -230,11 +230,23 @@ TEST(Plan, ErrorsNameWhatIsWrong) {
   EXPECT_TRUE(contains(early, "early") && contains(early, "inside")) << early;
 }
 
-TEST(Plan, MemoryBeyondTheLimitIsRefusedWithBothNumbers) {
+TEST(Plan, InLessMemoryItRunsRightWithMoreTransfers) {
   const Device device = Device::open(backend());
   Figure2 program(device);
+  program.plan.build();
+  const std::uint64_t most = program.plan.layout().bytes[1];
+  for (const std::uint64_t limit : {most - 4096, std::uint64_t{6 * 4096}, std::uint64_t{5 * 4096}}) {
+    program.plan.build({.device_bytes = limit});
+    EXPECT_LE(program.plan.layout().bytes[1], limit);
+    EXPECT_GE(program.plan.schedule().startups.size(), program.plan.schedule().lower_bound);
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      program.fill(round);
+      program.plan.run();
+      program.expect_right();
+    }
+  }
   const std::string error = error_of([&] { program.plan.build({.device_bytes = 4096}); });
-  EXPECT_TRUE(contains(error, "4096")) << error;
+  EXPECT_TRUE(contains(error, "Kernel0") && contains(error, "4096")) << error;
 }
 
 TEST(Plan, WhatAHostFunctionThrowsIsThrownByTheRun) {

@@ -1,0 +1,30 @@
+// Schedules in bounded device memory: operands leave a device and come back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <esker/device/platform.hpp>
+#include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/schedule.hpp>
+
+namespace esker::transfer {
+
+struct BoundedSchedule {
+  std::vector<Transfer> transfers;  // with those of operands that leave and come back, at times that fit
+  Schedule schedule;
+  Layout layout;
+};
+
+/// A schedule whose device arena has at most `device_bytes`. A kernel that lacks room makes those operands
+/// leave whose next use is farthest; what a device has written and the host lacks is downloaded first. Then
+/// each transfer gets as many times as memory allows, and schedule_exact() or schedule_shared() fuses them.
+///
+/// A heuristic. `schedule.lower_bound` holds for any schedule, bounded or not; there is no certificate.
+/// Errors. Error{kOutOfMemory}: a kernel's operands alone do not fit, with its name, or no layout that was
+/// tried
+///         does. Error{kTransfer}: a graph of several devices, or that changes operands in place.
+ESKER_API BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device_bytes,
+                                           std::uint64_t alignment = 128);
+
+}  // namespace esker::transfer
