@@ -58,6 +58,17 @@ std::string listed(const std::string& separator, std::uint32_t count, const char
   return text;
 }
 
+std::uint64_t words_of_operand(const OperandGraph& graph, std::uint32_t operand) {
+  return graph.operand(operand).bytes / 4;
+}
+/// Elements that a kernel goes over: its largest result's.
+std::uint64_t words_of(const OperandGraph& graph, std::uint32_t k) {
+  std::uint64_t words = 0;
+  for (const std::uint32_t operand : graph.writes(k))
+    words = std::max(words, words_of_operand(graph, operand));
+  return words;
+}
+
 /// Kernel k's work on element i, and how the device and the host go over its elements.
 std::string functions_of(const OperandGraph& graph, std::uint32_t k) {
   const auto reads = static_cast<std::uint32_t>(graph.reads(k).size());
@@ -69,8 +80,16 @@ std::string functions_of(const OperandGraph& graph, std::uint32_t k) {
   if (reads > 0 && writes > 0) arguments += ", ";
   arguments += listed(", ", writes, "out{}");
   std::string body = fmt::format("  Word sum = {};\n", k);
-  for (std::uint32_t r = 0; r < reads; ++r) body += fmt::format("  sum = mixed(sum, in{}[i]);\n", r);
-  for (std::uint32_t w = 0; w < writes; ++w) body += fmt::format("  out{0}[i] = mixed(sum, {0});\n", w);
+  for (std::uint32_t r = 0; r < reads; ++r) {
+    const std::uint64_t size = words_of_operand(graph, graph.reads(k)[r]);
+    body += fmt::format("  sum = mixed(sum, in{}[i{}]);\n", r,
+                        size < words_of(graph, k) ? fmt::format(" % {}", size) : std::string());
+  }
+  for (std::uint32_t w = 0; w < writes; ++w) {
+    const std::uint64_t size = words_of_operand(graph, graph.writes(k)[w]);
+    body += fmt::format("  {}out{}[i] = mixed(sum, {});\n",
+                        size < words_of(graph, k) ? fmt::format("if (i < {}) ", size) : std::string(), w, w);
+  }
   const std::string comma = arguments.empty() ? "" : ", ";
   std::string text = fmt::format("// {}\n__host__ __device__ inline void work{}(long i{}{}) {{\n{}}}\n",
                                  graph.kernel_name(k), k, comma, parameters, body);
@@ -94,16 +113,6 @@ std::string call_of(const OperandGraph& graph, std::uint32_t k, std::uint64_t wo
   for (const std::uint32_t operand : graph.reads(k)) arguments += ", " + word_at(operand);
   for (const std::uint32_t operand : graph.writes(k)) arguments += ", " + word_at(operand);
   return arguments;
-}
-
-/// Words that a kernel goes over: its smallest operand's.
-std::uint64_t words_of(const OperandGraph& graph, std::uint32_t k) {
-  std::uint64_t words = ~std::uint64_t{0};
-  for (const std::uint32_t operand : graph.reads(k))
-    words = std::min(words, graph.operand(operand).bytes / 4);
-  for (const std::uint32_t operand : graph.writes(k))
-    words = std::min(words, graph.operand(operand).bytes / 4);
-  return words == ~std::uint64_t{0} ? 0 : words;
 }
 
 }  // namespace
