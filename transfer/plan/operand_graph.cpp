@@ -55,6 +55,8 @@ std::uint32_t OperandGraph::add_kernel(std::string name, std::uint32_t place,
   const auto has = [](std::span<const std::uint32_t> all, std::uint32_t one) {
     return std::find(all.begin(), all.end(), one) != all.end();
   };
+  if (place >= kMostPlaces)
+    refuse(name, fmt::format("is on device {}: devices are 1 to {}", place, kMostPlaces - 1));
   for (const std::uint32_t operand : reads) {
     if (operand >= operands())
       refuse(name, fmt::format("reads operand {}; there are {} operands", operand, operands()));

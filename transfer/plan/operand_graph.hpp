@@ -33,6 +33,8 @@ struct Operand {
 ///          it has been written. The graph is unchanged.
 class ESKER_API OperandGraph {
  public:
+  static constexpr std::uint32_t kMostPlaces = 256;
+
   std::uint32_t add_operand(Operand operand);
   /// What `operand` becomes by being written in place: as large, at the same place. The kernel that writes
   /// it reads `operand`. Without a name it is its predecessor's with a prime.

@@ -58,6 +58,12 @@ TEST(OperandGraph, NamesAnUnknownOperand) {
   expect_refusal([&] { graph.add_kernel("k", 1, List{0}, List{9}); }, {"writes operand 9", "3 operands"});
 }
 
+TEST(OperandGraph, NamesADeviceThatCannotBe) {
+  OperandGraph graph = three();
+  expect_refusal([&] { graph.add_kernel("far", 70000, List{0}, List{1}); },
+                 {"far", "device 70000", "1 to 255"});
+}
+
 TEST(OperandGraph, RefusesAWriteOfWhatIsThereOnEntryOrReadByTheSameKernel) {
   OperandGraph graph = three();
   expect_refusal([&] { graph.add_kernel("k", 1, List{}, List{0}); }, {"(a)", "on entry", "version"});
