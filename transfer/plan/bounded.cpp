@@ -191,7 +191,11 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
                     "assignment",
                     graph.places() - 1, graph.has_versions() ? " that changes operands in place" : ""));
   }
-  const auto bound = static_cast<std::uint32_t>(disjoint_transfers(transfers_of(graph)).size());
+  auto bound = static_cast<std::uint32_t>(disjoint_transfers(transfers_of(graph)).size());
+  if (graph.operands() <= kMostSearched) {
+    const std::uint32_t fewest = fewest_startups_bounded(graph, device_bytes, alignment);
+    if (fewest != kNoSchedule) bound = std::max(bound, fewest);
+  }
   std::optional<BoundedSchedule> best;
   const auto consider = [&](std::vector<Transfer> transfers, Schedule schedule) {
     schedule.transfers = static_cast<std::uint32_t>(transfers.size());

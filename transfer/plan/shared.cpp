@@ -114,6 +114,7 @@ Schedule schedule_shared(const OperandGraph& graph, std::span<const Transfer> tr
   };
   const auto pointers_to = [](const std::vector<Item>& all) {
     std::vector<const Item*> pointers;
+    pointers.reserve(all.size());
     for (const Item& item : all) pointers.push_back(&item);
     return pointers;
   };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>
 #include <esker/transfer/plan/solve.hpp>
+#include <esker/transfer/plan/stabbing.hpp>
 #include <esker/transfer/plan/transfers.hpp>
 
 namespace esker::transfer {
@@ -103,6 +105,40 @@ TEST(Arena, ABoundedScheduleFitsAndIsOneOfItsTransfers) {
     }
   }
   EXPECT_GT(bounded_graphs, 100);
+}
+
+TEST(Arena, WithoutALimitTheBoundOfTheSearchIsTheExactSchedule) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const OperandGraph graph = random_graph({5, 3, 1, 3, 1, 2}, seed, 1000);
+    const Schedule exact = schedule_exact(graph, transfers_of(graph));
+    ASSERT_EQ(fewest_startups_bounded(graph, ~std::uint64_t{0} / 2), exact.startups.size())
+        << "seed " << seed;
+  }
+}
+
+TEST(Arena, SmallBoundedGraphsAreMostlyAtTheBoundOfTheSearch) {
+  int at_bound = 0, all = 0, more_than_free = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const OperandGraph graph = random_graph({5, 4, 1, 2, 1, 1, 0.7}, seed, 1024);
+    ASSERT_LE(graph.operands(), 12u);
+    const std::uint64_t limit = 3 * 1024;
+    BoundedSchedule bounded;
+    try {
+      bounded = schedule_bounded(graph, limit);
+    } catch (const Error&) {
+      continue;  // neighbours leave holes
+    }
+    check_schedule(graph, bounded.transfers, bounded.schedule);
+    ++all;
+    ASSERT_GE(bounded.schedule.startups.size(), bounded.schedule.lower_bound) << "seed " << seed;
+    at_bound += bounded.schedule.gap() == 0 ? 1 : 0;
+    more_than_free +=
+        bounded.schedule.lower_bound > schedule_exact(graph, transfers_of(graph)).startups.size() ? 1 : 0;
+  }
+  EXPECT_GT(all, 150);
+  EXPECT_GT(at_bound, all / 3) << at_bound << " of " << all;
+  EXPECT_GT(more_than_free, 10);
+  std::printf("%d of %d at the bound; %d need more than without a limit\n", at_bound, all, more_than_free);
 }
 
 TEST(Arena, AKernelThatDoesNotFitIsNamed) {
