@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <span>
 
 #include <esker/lane.hpp>
 
@@ -84,6 +84,12 @@ struct TileSolve {
     }
   }
 };
+
+/// The matrix of conjugate gradients: 2 on the diagonal and a little more, -1 beside it.
+inline double laplace(std::span<const float> p, std::size_t i) {
+  return 2.05 * static_cast<double>(p[i]) - (i > 0 ? static_cast<double>(p[i - 1]) : 0) -
+         (i + 1 < p.size() ? static_cast<double>(p[i + 1]) : 0);
+}
 
 /// The steps of conjugate gradients on vectors; scalars are operands of one element.
 /// Partial sums, each lane its own; then one group's sum of these.

@@ -55,6 +55,7 @@ struct Plan::State {
   void make_steps();
   void* address_of(std::uint32_t place, std::uint32_t storage) const {
     if (place == 0 && graph.operand(storage).host_address != 0)
+      // An address that the user has given. NOLINTNEXTLINE(performance-no-int-to-ptr)
       return reinterpret_cast<void*>(static_cast<std::uintptr_t>(graph.operand(storage).host_address));
     const std::uint64_t offset = layout.offsets[place][storage];
     if (offset == Layout::kNowhere) return nullptr;

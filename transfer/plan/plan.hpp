@@ -73,12 +73,14 @@ class ESKER_API Plan {
             host.size()};
   }
 
-  /// A kernel on the device. `kernel` takes a Lane and a pointer to each operand, and runs once for each
-  /// element of the first operand that it writes; or a Stream and a span of each operand, and puts its work
-  /// there:
+  /// A kernel on the device: a function object that lanes call, with ESKER_HD, once for each element of the
+  /// first operand that it writes. It takes a Lane and a pointer to each operand, to const if it only reads
+  /// it:
   ///
-  ///   plan.on_device(reads(a, b), writes(c), Add{});     // Add: operator()(Lane, const float*, const
-  ///   float*, plan.on_device(updates(x), reads(p), multiply);    //                 float*) const, ESKER_HD
+  ///   plan.on_device(reads(a, b), writes(c), Add{});   // (Lane, const float*, const float*, float*)
+  ///   plan.on_device(updates(x), reads(p), grow);      // (Lane, float*, const float*)
+  ///
+  /// Or a function of the host that takes a const Stream& and a span of each operand, and puts work there.
   template <class... A, class Kernel, class Pass = esker::detail::Pass>
   void on_device(const detail::Uses<A...>& uses, Kernel kernel, const std::string& name = {});
   template <class... A, class... B, class Kernel, class Pass = esker::detail::Pass>
@@ -132,7 +134,8 @@ class ESKER_API Plan {
         name);
   }
 
-  /// Chooses the order of operands and the times of copies, and allocates both sides' memory.
+  /// Chooses the order of operands and the times of copies, and allocates both sides' memory. What an earlier
+  /// build() has put into graphs is void, as its memory is freed.
   void build(const BuildOptions& options = {});
 
   /// The host's memory of an operand: set what is there on entry before a run, read results after it.

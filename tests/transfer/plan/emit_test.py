@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-GRAPHS = [["figure2"], ["random"], ["random", "--seed", "5"], ["random", "--unfused"], ["cholesky"], ["horner"],
-          ["tree", "--inbound"], ["cg"], ["chain", "--device-share", "0"]]
+GRAPHS = [["random"], ["figure2"], ["random", "--seed", "5", "--unfused"], ["cholesky"], ["cg"],
+          ["chain", "--device-share", "0"]]
 
 STAND_IN = """
 #include <cstdlib>
@@ -54,16 +54,16 @@ def main():
             host = folder / f"program{number}.cpp"
             # A launch becomes the loop over its elements.
             host.write_text(re.sub(r"on_device(\d+)<<<[^>]*>>>", r"on_host\1", text))
-            run([compiler, "-std=c++17", "-O1", f"-I{folder}", "-o", str(folder / "program"), str(host)])
+            run([compiler, "-std=c++17", "-O0", f"-I{folder}", "-o", str(folder / "program"), str(host)])
             said = run([str(folder / "program")])
             if "verified" not in said:
                 sys.exit(f"{graph}: {said}")
-            if nvcc and number < 3:
+            if nvcc and number == 0:
                 run([nvcc, "-std=c++17", "-arch=sm_90", "-c", "-o", str(folder / "program.o"), str(source)])
     if not nvcc:
         print("run on the host; skipped: no nvcc to compile it for a GPU")
         sys.exit(77)
-    print(f"{len(GRAPHS)} programs run on the host, 3 compiled by {nvcc}")
+    print(f"{len(GRAPHS)} programs run on the host, one compiled by {nvcc}")
 
 
 if __name__ == "__main__":
