@@ -40,6 +40,7 @@ VENDOR_HEADER = re.compile(
 )
 APPS_READERS = ("bench/peers/", "bench/pipeline/", "bench/tasks/", "bench/transfer/")
 VENDOR_RIVALS = ("apps/pipelines/launch_graph.cu",)  # graphs of launches and copies
+VENDOR_TEXT = ("transfer/plan/emit.cpp",)  # writes a program that calls CUDA
 MPI_HEADER = re.compile(r"mpi\.h")
 UCX_HEADER = re.compile(r"(ucp|ucs|uct)/")
 VENDOR_NAME = re.compile(
@@ -126,7 +127,7 @@ class Checker:
                 else:
                     self.check_direction(file, number, path, header)
             elif folder not in ("device", "bench", "examples") and not path.startswith(
-                    ("tests/device/", "tests/install/", *VENDOR_RIVALS)):
+                    ("tests/device/", "tests/install/", *VENDOR_RIVALS, *VENDOR_TEXT)):
                 if match := VENDOR_NAME.search(line):
                     self.report(file, number, f"{match[1]} outside device/")
 
@@ -156,7 +157,7 @@ class Checker:
 
     def check_foreign(self, file, number, path, name, conditions):
         """A vendor's header: its place is device/, or its transport's folder; in a header, behind an #if."""
-        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/", "examples/", *VENDOR_RIVALS)):
+        if not VENDOR_HEADER.match(name) or path.startswith(("bench/", "tests/", "examples/", *VENDOR_RIVALS, *VENDOR_TEXT)):
             return
         allowed = path.startswith("device/")
         if MPI_HEADER.match(name):

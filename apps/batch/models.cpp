@@ -21,7 +21,7 @@ Method method_of(const std::string& name) {
   throw std::invalid_argument(name + " is no method");
 }
 
-Schedule schedule(Method method, const Topology& topology, const std::vector<StreamModel>& streams) {
+Timeline schedule(Method method, const Topology& topology, const std::vector<StreamModel>& streams) {
   switch (method) {
     case Method::kBatch:
       return align_ends(topology, streams);

@@ -13,7 +13,7 @@ enum class Method : std::uint8_t { kBatch, kBandwidth, kTimeDivision };
 /// As --method takes it.
 const char* to_string(Method method);
 Method method_of(const std::string& name);
-esker::transfer::Schedule schedule(Method method, const esker::transfer::Topology& topology,
+esker::transfer::Timeline schedule(Method method, const esker::transfer::Topology& topology,
                                    const std::vector<esker::transfer::StreamModel>& streams);
 
 /// Domain decomposition on devices 0 and 1, in the paper's sizes.

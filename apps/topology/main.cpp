@@ -55,7 +55,7 @@ void print(const Topology& t, std::FILE* screen) {
   }
 }
 
-void print(const Topology& t, const char* method, const Schedule& schedule, std::FILE* screen) {
+void print(const Topology& t, const char* method, const Timeline& schedule, std::FILE* screen) {
   fmt::print(screen, "{}: {:.4f} ms{}\n", method, schedule.makespan_s * 1e3,
              schedule.bottleneck == Leg::kNone
                  ? ""

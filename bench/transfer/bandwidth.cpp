@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "batch_figures.hpp"
+#include "bench.hpp"
 
 namespace esker::bench {
 
@@ -28,7 +28,7 @@ struct End {
 
 }  // namespace
 
-nlohmann::json take_bandwidth(const BatchBench& bench) {
+nlohmann::json take_bandwidth(const TransferBench& bench) {
   using Clock = std::chrono::steady_clock;
   std::vector<End> ends;
   for (const Device& device : bench.devices) ends.emplace_back(device, bench.most_bytes);

@@ -10,11 +10,11 @@
 
 #include <esker/transfer.hpp>
 
-#include "batch_figures.hpp"
+#include "bench.hpp"
 
 namespace esker::bench {
 
-nlohmann::json take_behind_large(const BatchBench& bench) {
+nlohmann::json take_behind_large(const TransferBench& bench) {
   using namespace transfer;
   using Clock = std::chrono::steady_clock;
   using std::chrono::duration;

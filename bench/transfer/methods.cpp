@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "../../apps/batch/models.hpp"
-#include "batch_figures.hpp"
+#include "bench.hpp"
 
 namespace esker::bench {
 
-nlohmann::json take_methods(const BatchBench&) {
+nlohmann::json take_methods(const TransferBench&) {
   using namespace batch_apps;
   constexpr Method kMethods[] = {Method::kBatch, Method::kBandwidth, Method::kTimeDivision};
   const struct {

@@ -1,4 +1,5 @@
-#include "paths.hpp"
+// Sets of copies by each path, and by copy_batch().
+#include "bench.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -88,7 +89,9 @@ class Memory {
 
 }  // namespace
 
-nlohmann::json take_paths(const Device& device, std::uint32_t repeats) {
+nlohmann::json take_paths(const TransferBench& bench) {
+  const Device& device = bench.device;
+  const std::uint32_t repeats = bench.repeats;
   if (device.backend() == Backend::kCpu) throw std::runtime_error("paths: the CPU has one path");
   const auto began = Clock::now();
   const CopyProfile profile = measure_copies(device, {.repeats = repeats});

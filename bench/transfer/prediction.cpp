@@ -11,7 +11,7 @@
 
 #include <esker/transfer.hpp>
 
-#include "batch_figures.hpp"
+#include "bench.hpp"
 
 namespace esker::bench {
 
@@ -59,7 +59,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-nlohmann::json take_prediction(const BatchBench& bench) {
+nlohmann::json take_prediction(const TransferBench& bench) {
   const LinkProfile profile = measure_links(bench.devices);
   BatchQueue queue(bench.devices, calibrated(machine_topology(bench.devices), profile));
   std::vector<std::unique_ptr<End>> ends;
@@ -157,7 +157,7 @@ nlohmann::json take_prediction(const BatchBench& bench) {
   for (const Case& one : cases) {
     std::vector<double> measured;
     std::vector<std::vector<double>> ends_of(one.batch.size());
-    Schedule predicted;
+    Timeline predicted;
     for (std::uint32_t i = 0; i <= bench.repeats; ++i) {
       const BatchReport report = queue.run(one.batch);
       if (i == 0) continue;

@@ -14,3 +14,16 @@
 #include <esker/transfer/copy/copies.hpp>
 #include <esker/transfer/copy/copy_batch.hpp>
 #include <esker/transfer/copy/copy_profile.hpp>
+#include <esker/transfer/plan/affinity.hpp>
+#include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/bounded.hpp>
+#include <esker/transfer/plan/emit.hpp>
+#include <esker/transfer/plan/operand_graph.hpp>
+#include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/picture.hpp>
+#include <esker/transfer/plan/plan.hpp>
+#include <esker/transfer/plan/schedule.hpp>
+#include <esker/transfer/plan/shared.hpp>
+#include <esker/transfer/plan/solve.hpp>
+#include <esker/transfer/plan/stabbing.hpp>
+#include <esker/transfer/plan/transfers.hpp>

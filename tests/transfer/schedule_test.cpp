@@ -1,4 +1,4 @@
-// Schedules of batches: section 2.4's example and Table 2 to the digit, merging, staging, the rivals.
+// Timelines of batches: section 2.4's example and Table 2 to the digit, merging, staging, the rivals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,9 +31,9 @@ std::vector<StreamModel> images(const Topology& t) {
   return streams;
 }
 
-TEST(Schedule, InspectionExampleTakes44Point8Milliseconds) {
+TEST(Timeline, InspectionExampleTakes44Point8Milliseconds) {
   const Topology t = example_system();
-  const Schedule schedule = align_ends(t, images(t));
+  const Timeline schedule = align_ends(t, images(t));
   EXPECT_NEAR(schedule.makespan_s, 44.8 * kMs, 1e-12);
   for (const StreamTimes& times : schedule.streams) EXPECT_NEAR(times.end_s, 44.8 * kMs, 1e-12);
   EXPECT_NEAR(schedule.streams[0].kernel_begin_s, 41.6 * kMs, 1e-12);
@@ -44,14 +44,14 @@ TEST(Schedule, InspectionExampleTakes44Point8Milliseconds) {
   EXPECT_NEAR(schedule.utilisation[schedule.bottleneck], 320e6 / 8e9 / 44.8e-3, 1e-12);
 }
 
-TEST(Schedule, BandwidthAllocationTakes76Point8Milliseconds) {
+TEST(Timeline, BandwidthAllocationTakes76Point8Milliseconds) {
   const Topology t = example_system();
   EXPECT_NEAR(allocate_bandwidth(t, images(t)).makespan_s, 76.8 * kMs, 1e-12);
 }
 
-TEST(Schedule, TimeDivisionTakesTheBestOfAllOrders) {
+TEST(Timeline, TimeDivisionTakesTheBestOfAllOrders) {
   const Topology t = example_system();
-  const Schedule schedule = divide_time(t, images(t));
+  const Timeline schedule = divide_time(t, images(t));
   // 320 MB at the 6 GB/s of one GPU's link, then the kernel of a small image.
   EXPECT_NEAR(schedule.makespan_s, 320e6 / 6e9 + 3.2 * kMs, 1e-12);
   std::vector<StreamModel> streams = images(t);
@@ -68,8 +68,8 @@ TEST(Schedule, TimeDivisionTakesTheBestOfAllOrders) {
   EXPECT_NEAR(schedule.makespan_s, best, 1e-12);
 }
 
-TEST(Schedule, Table2IsPredictedToItsLastDigit) {
-  const auto end_of = [](const Schedule& schedule, std::size_t stream) {
+TEST(Timeline, Table2IsPredictedToItsLastDigit) {
+  const auto end_of = [](const Timeline& schedule, std::size_t stream) {
     // The paper's time of a stream is from when it starts.
     return (schedule.streams[stream].end_s - schedule.streams[stream].copy_begin_s) / kMs;
   };
@@ -92,21 +92,21 @@ TEST(Schedule, Table2IsPredictedToItsLastDigit) {
               {sandy, s_there, {43.74, 32.25, 18.40, 15.60}},
               {sandy, s_back, {34.11, 22.02, 8.59, 5.72}}};
   for (const auto& row : rows) {
-    const Schedule schedule = align_ends(row.topology, row.streams);
+    const Timeline schedule = align_ends(row.topology, row.streams);
     EXPECT_NEAR(schedule.makespan_s / kMs, row.printed[0], 0.006);
     for (std::size_t i = 0; i < row.printed.size(); ++i)
       EXPECT_NEAR(end_of(schedule, i), row.printed[i], 0.006);
   }
 }
 
-TEST(Schedule, StreamsOfOneEngineAreMerged) {
+TEST(Timeline, StreamsOfOneEngineAreMerged) {
   Topology t("merging");
   const auto memory = t.add("M", Topology::Kind::kMemory);
   const auto gpu = t.add("G", Topology::Kind::kDevice);
   t.connect(memory, gpu, {1e9, 0, 2e-3, 1e-3}, {1e9, 0, 2e-3, 1e-3});
   const std::vector<StreamModel> streams{
       {memory, gpu, 10e6, 5e-3}, {memory, gpu, 20e6, 7e-3}, {gpu, memory, 4e6}};
-  const Schedule schedule = align_ends(t, streams);
+  const Timeline schedule = align_ends(t, streams);
   ASSERT_EQ(schedule.sequences.size(), 2u);
   // A startup, 10 MB, a further one, 20 MB, both kernels; the copy back has an engine of its own.
   EXPECT_NEAR(schedule.makespan_s, (2 + 10 + 1 + 20 + 5 + 7) * kMs, 1e-12);
@@ -116,20 +116,20 @@ TEST(Schedule, StreamsOfOneEngineAreMerged) {
   EXPECT_NEAR(schedule.streams[2].copy_begin_s, (45 - 6) * kMs, 1e-12);
 }
 
-TEST(Schedule, OneEngineForBothDirectionsTakesThemInTurn) {
+TEST(Timeline, OneEngineForBothDirectionsTakesThemInTurn) {
   const Topology t = nehalem_system();
   const std::vector<StreamModel> streams{to_device(t, 0, 10e6), to_host(t, 0, 10e6)};
-  const Schedule schedule = align_ends(t, streams);
+  const Timeline schedule = align_ends(t, streams);
   ASSERT_EQ(schedule.sequences.size(), 1u);
   EXPECT_NEAR(schedule.streams[1].copy_begin_s, schedule.streams[0].copy_end_s, 1e-12);
 }
 
-TEST(Schedule, AStagedCopyLeavesBeforeItArrives) {
+TEST(Timeline, AStagedCopyLeavesBeforeItArrives) {
   const Topology t = example_system();
   const std::vector<StreamModel> streams{{t.device(0), t.device(1), 60e6, 4e-3},
                                          {t.device(1), t.device(0), 60e6}};
   ASSERT_TRUE(t.is_staged(t.device(0), t.device(1)));
-  const Schedule schedule = align_ends(t, streams);
+  const Timeline schedule = align_ends(t, streams);
   ASSERT_EQ(schedule.legs.size(), 4u);
   for (const Leg& leg : schedule.legs) {
     if (leg.source == Leg::kNone) continue;
@@ -143,7 +143,7 @@ TEST(Schedule, AStagedCopyLeavesBeforeItArrives) {
   EXPECT_NEAR(schedule.streams[0].kernel_begin_s, schedule.streams[0].copy_end_s, 1e-12);
 }
 
-TEST(Schedule, AnAlignedScheduleRunForwardsIsTheSame) {
+TEST(Timeline, AnAlignedScheduleRunForwardsIsTheSame) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -159,8 +159,8 @@ TEST(Schedule, AnAlignedScheduleRunForwardsIsTheSame) {
                             ? to_device(t, gpu, bytes, 1e-4 * static_cast<double>(random() % 100))
                             : to_host(t, gpu, bytes));
     }
-    const Schedule aligned = align_ends(t, streams);
-    const Schedule forwards = replay(t, streams, aligned);
+    const Timeline aligned = align_ends(t, streams);
+    const Timeline forwards = replay(t, streams, aligned);
     EXPECT_NEAR(forwards.makespan_s, aligned.makespan_s, 1e-9 * aligned.makespan_s);
     for (std::size_t i = 0; i < n; ++i) {
       EXPECT_NEAR(forwards.streams[i].copy_end_s, aligned.streams[i].copy_end_s, 1e-9);
@@ -173,7 +173,7 @@ TEST(Schedule, AnAlignedScheduleRunForwardsIsTheSame) {
   }
 }
 
-TEST(Schedule, RefusesWhatIsNoStream) {
+TEST(Timeline, RefusesWhatIsNoStream) {
   const Topology t = example_system();
   const auto refusal = [&](const StreamModel& stream) -> std::string {
     try {
@@ -196,10 +196,10 @@ TEST(Schedule, RefusesWhatIsNoStream) {
             "batch: stream 1: -5 bytes and a kernel of 0 s: neither may be negative");
 }
 
-TEST(Schedule, NothingTakesNoTime) {
+TEST(Timeline, NothingTakesNoTime) {
   const Topology t = example_system();
   EXPECT_EQ(align_ends(t, {}).makespan_s, 0);
-  const Schedule schedule =
+  const Timeline schedule =
       align_ends(t, std::vector<StreamModel>{to_device(t, 0, 0), to_device(t, 1, 0, 2e-3)});
   EXPECT_NEAR(schedule.makespan_s, 2e-3, 1e-12);
   EXPECT_EQ(schedule.bottleneck, Leg::kNone);

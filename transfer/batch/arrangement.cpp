@@ -73,8 +73,8 @@ EngineKey engine_of(const Topology& topology, std::uint32_t device, bool leaves)
 
 }  // namespace
 
-Schedule arrange(const Topology& topology, std::span<const StreamModel> streams) {
-  Schedule schedule;
+Timeline arrange(const Topology& topology, std::span<const StreamModel> streams) {
+  Timeline schedule;
   schedule.streams.resize(streams.size());
   std::map<EngineKey, std::uint32_t> of_engine;
   const auto sequence_of = [&](const EngineKey& key) -> Sequence& {
@@ -141,7 +141,7 @@ Schedule arrange(const Topology& topology, std::span<const StreamModel> streams)
   return schedule;
 }
 
-void set_kernel_times(std::span<const StreamModel> streams, Schedule* schedule, const Sequence& sequence,
+void set_kernel_times(std::span<const StreamModel> streams, Timeline* schedule, const Sequence& sequence,
                       double begin_s) {
   for (const std::uint32_t stream : sequence.kernels) {
     StreamTimes& times = schedule->streams[stream];
@@ -151,7 +151,7 @@ void set_kernel_times(std::span<const StreamModel> streams, Schedule* schedule, 
   }
 }
 
-void set_utilisation(const Topology& topology, Schedule* schedule) {
+void set_utilisation(const Topology& topology, Timeline* schedule) {
   schedule->utilisation.assign(topology.links().size(), 0);
   for (const Leg& leg : schedule->legs) {
     for (const std::uint32_t link : leg.route) schedule->utilisation[link] += leg.bytes;
@@ -176,7 +176,7 @@ struct Running {
 
 }  // namespace
 
-void run_forwards(const Topology& topology, std::span<const StreamModel> streams, Schedule* schedule) {
+void run_forwards(const Topology& topology, std::span<const StreamModel> streams, Timeline* schedule) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<Running> running(schedule->sequences.size());
   std::vector<double> moved(schedule->legs.size(), 0), longest(schedule->legs.size(), 0);

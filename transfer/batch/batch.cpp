@@ -170,7 +170,7 @@ class BatchQueue::Impl {
     thread_.join();
   }
 
-  Schedule predict(const Batch& batch) const {
+  Timeline predict(const Batch& batch) const {
     return align_ends(topology, model_of(topology, batch, options_.piece_bytes));
   }
   /// Checked, and with a prediction; not yet in the queue.
@@ -289,7 +289,7 @@ BatchHandle BatchQueue::run_async(const Batch& batch) {
 Admission BatchQueue::submit(const Batch& batch, std::chrono::nanoseconds deadline) {
   return impl_->submit(batch, deadline);
 }
-Schedule BatchQueue::predict(const Batch& batch) const { return impl_->predict(batch); }
+Timeline BatchQueue::predict(const Batch& batch) const { return impl_->predict(batch); }
 const Topology& BatchQueue::topology() const { return impl_->topology; }
 const std::vector<Device>& BatchQueue::devices() const { return impl_->devices; }
 

@@ -35,7 +35,7 @@ using Batch = std::vector<CommandStream>;
 
 /// How a batch went beside what was predicted.
 struct BatchReport {
-  Schedule predicted;
+  Timeline predicted;
   std::vector<StreamTimes> measured;  // a stream, from the batch's begin; by the devices' clocks
   double makespan_s = 0;              // the last end of them
   double waited_s = 0;                // from the call until the batches before it had ended
@@ -105,7 +105,7 @@ class ESKER_API BatchQueue {
   /// late all the same, its report says why.
   Admission submit(const Batch& batch, std::chrono::nanoseconds deadline);
   /// When everything of it happens. Memory may be missing, and kernels: their times count.
-  Schedule predict(const Batch& batch) const;
+  Timeline predict(const Batch& batch) const;
 
   const Topology& topology() const;
   const std::vector<Device>& devices() const;

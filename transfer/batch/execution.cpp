@@ -39,7 +39,7 @@ const Stream& BatchExecution::stream_of(std::size_t sequence, std::size_t device
                                  : streams_.emplace(key, devices_[device].stream()).first->second;
 }
 
-void BatchExecution::run(const Batch& batch, const Schedule& schedule, BatchReport* report) {
+void BatchExecution::run(const Batch& batch, const Timeline& schedule, BatchReport* report) {
   // Memory for staged copies, before the clock starts.
   std::vector<std::size_t> stage_of(batch.size(), 0);
   std::size_t staged = 0;

@@ -17,7 +17,7 @@ class BatchExecution {
       : devices_{devices}, piece_bytes_{piece_bytes} {}
 
   /// Starts each sequence when the schedule says, and waits for all. Measured times go to the report.
-  void run(const Batch& batch, const Schedule& schedule, BatchReport* report);
+  void run(const Batch& batch, const Timeline& schedule, BatchReport* report);
 
  private:
   const Stream& stream_of(std::size_t sequence, std::size_t device);

@@ -12,7 +12,7 @@ namespace {
 
 /// Kernels of each sequence after its copies, where each begins as soon as its own copy has ended and the
 /// device is free. Then what follows from all times.
-void finish(const Topology& topology, std::span<const StreamModel> streams, Schedule* schedule) {
+void finish(const Topology& topology, std::span<const StreamModel> streams, Timeline* schedule) {
   for (const Leg& leg : schedule->legs) {
     StreamTimes& times = schedule->streams[leg.stream];
     if (leg.source == Leg::kNone) times.copy_begin_s = leg.begin_s;
@@ -57,9 +57,9 @@ Narrowest narrowest(const Topology& topology, const Topology::Route& route,
 
 }  // namespace
 
-Schedule allocate_bandwidth(const Topology& topology, std::span<const StreamModel> streams,
+Timeline allocate_bandwidth(const Topology& topology, std::span<const StreamModel> streams,
                             std::span<const StreamModel> reserved) {
-  Schedule schedule = arrange(topology, streams);
+  Timeline schedule = arrange(topology, streams);
   std::vector<std::uint32_t> holders(topology.links().size(), 0);
   for (const Leg& leg : arrange(topology, reserved.empty() ? streams : reserved).legs) {
     for (const std::uint32_t link : leg.route) ++holders[link];
@@ -88,8 +88,8 @@ Schedule allocate_bandwidth(const Topology& topology, std::span<const StreamMode
   return schedule;
 }
 
-Schedule divide_time(const Topology& topology, std::span<const StreamModel> streams) {
-  Schedule schedule = arrange(topology, streams);
+Timeline divide_time(const Topology& topology, std::span<const StreamModel> streams) {
+  Timeline schedule = arrange(topology, streams);
   std::vector<std::uint32_t> order(streams.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

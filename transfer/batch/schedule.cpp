@@ -19,7 +19,7 @@ namespace {
 
 /// The first half of a staged copy begins a piece before the second one: earlier than it did, or all others
 /// later.
-void order_halves(const Topology& topology, Schedule* schedule) {
+void order_halves(const Topology& topology, Timeline* schedule) {
   const auto sequence_of = [&](std::uint32_t leg) -> Sequence& {
     for (Sequence& sequence : schedule->sequences) {
       if (std::find(sequence.legs.begin(), sequence.legs.end(), leg) != sequence.legs.end()) return sequence;
@@ -43,9 +43,9 @@ void order_halves(const Topology& topology, Schedule* schedule) {
 
 }  // namespace
 
-Schedule align_ends(const Topology& topology, std::span<const StreamModel> streams) {
+Timeline align_ends(const Topology& topology, std::span<const StreamModel> streams) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  Schedule schedule = arrange(topology, streams);
+  Timeline schedule = arrange(topology, streams);
   // Time runs backwards from the end of the batch, which is 0. A merged stream begins with its last copy.
   struct Copying {
     std::uint32_t sequence;
@@ -138,8 +138,8 @@ Schedule align_ends(const Topology& topology, std::span<const StreamModel> strea
   return schedule;
 }
 
-Schedule replay(const Topology& topology, std::span<const StreamModel> streams, const Schedule& schedule) {
-  Schedule again = arrange(topology, streams);
+Timeline replay(const Topology& topology, std::span<const StreamModel> streams, const Timeline& schedule) {
+  Timeline again = arrange(topology, streams);
   if (again.sequences.size() != schedule.sequences.size() || again.legs.size() != schedule.legs.size()) {
     throw Error(Error::Kind::kTransfer,
                 fmt::format("replay: the schedule has {} sequences of {} copies, its streams make {} of {}",

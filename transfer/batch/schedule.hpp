@@ -46,7 +46,7 @@ struct StreamTimes {
   double end_s = 0;  // of the last of it
 };
 
-struct Schedule {
+struct Timeline {
   std::vector<StreamTimes> streams;
   std::vector<Leg> legs;
   std::vector<Sequence> sequences;
@@ -77,23 +77,23 @@ inline constexpr double kStageBytes = 1 << 20;
 ///
 /// Where a copy is staged, its first half is moved to begin a piece before the second, as in section 3.2;
 /// then the times are those of the batch run forwards with these starts.
-ESKER_API Schedule align_ends(const Topology& topology, std::span<const StreamModel> streams);
+ESKER_API Timeline align_ends(const Topology& topology, std::span<const StreamModel> streams);
 
 /// Bandwidth allocation: each link's bandwidth is divided equally among the streams that need it, and no
 /// part changes hands. A stream of `reserved`, if there are any, has its part whether or not it is among
 /// `streams`: an application of several phases reserves for all of them.
-ESKER_API Schedule allocate_bandwidth(const Topology& topology, std::span<const StreamModel> streams,
+ESKER_API Timeline allocate_bandwidth(const Topology& topology, std::span<const StreamModel> streams,
                                       std::span<const StreamModel> reserved = {});
 
 /// Time division: one copy at a time, at full bandwidth; those with the longest kernels first, which no order
 /// beats where each stream has an engine of its own. Kernels overlap copies.
-ESKER_API Schedule divide_time(const Topology& topology, std::span<const StreamModel> streams);
+ESKER_API Timeline divide_time(const Topology& topology, std::span<const StreamModel> streams);
 
 /// What becomes of a schedule's starts if its streams are these: the batch run forwards, links shared by
 /// progressive filling. Of a schedule of align_ends() and its own streams: the same times.
 ///
 /// Errors. Error{kTransfer}: the schedule has other streams.
-ESKER_API Schedule replay(const Topology& topology, std::span<const StreamModel> streams,
-                          const Schedule& schedule);
+ESKER_API Timeline replay(const Topology& topology, std::span<const StreamModel> streams,
+                          const Timeline& schedule);
 
 }  // namespace esker::transfer

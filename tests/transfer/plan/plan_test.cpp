@@ -1,0 +1,311 @@
+// Plans on a device beside the same program on the host. The same body on the CPU and on a GPU.
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <esker/device.hpp>
+#include <esker/error.hpp>
+#include <esker/pipeline.hpp>
+#include <esker/transfer.hpp>
+
+#include "../../device/gtest.hpp"
+
+#if defined(ESKER_DEVICE_COMPILER)
+#include <esker/device/gpu/api.hpp>
+#endif
+
+namespace esker::transfer {
+namespace {
+
+#if defined(ESKER_DEVICE_COMPILER)
+const char* backend() { return gpu::kBackend; }
+#else
+const char* backend() { return "cpu"; }
+#endif
+
+using Words = std::span<const std::uint32_t>;
+constexpr std::size_t kWords = 1000;
+
+// Kernels as classes: nvcc takes no lambda in a test's body.
+struct Add {
+  ESKER_HD void operator()(Lane lane, const std::uint32_t* a, const std::uint32_t* b,
+                           std::uint32_t* c) const {
+    const std::uint64_t i = lane.global_id();
+    c[i] = a[i] + 3 * b[i];
+  }
+};
+struct TwoOf {
+  std::uint32_t factor;
+  ESKER_HD void operator()(Lane lane, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* c,
+                           std::uint32_t* d) const {
+    const std::uint64_t i = lane.global_id();
+    c[i] = a[i] + factor * b[i];
+    d[i] = b[i] ^ factor * a[i];
+  }
+};
+struct Grow {
+  ESKER_HD void operator()(Lane lane, std::uint32_t* x, const std::uint32_t* by) const {
+    x[lane.global_id()] = 3 * x[lane.global_id()] + by[lane.global_id()];
+  }
+};
+void two_of(std::uint32_t factor, Words a, Words b, std::span<std::uint32_t> c, std::span<std::uint32_t> d) {
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    c[i] = a[i] + factor * b[i];
+    d[i] = b[i] ^ factor * a[i];
+  }
+}
+
+/// Figure 2 as a plan and as plain arrays.
+struct Figure2 {
+  using Operand = PlanOperand<std::uint32_t>;
+  Plan plan;
+  Operand A, B, C, D, E, F, G, H, I, J, K, L, M;
+
+  explicit Figure2(const Device& device) : plan{device} {
+    for (Operand* operand : all()) *operand = plan.operand<std::uint32_t>(kWords);
+    plan.on_device(reads(B, A), writes(D, E), TwoOf{3}, "Kernel0");
+    plan.on_host(
+        reads(E, B), writes(F, G),
+        [](Words a, Words b, std::span<std::uint32_t> c, std::span<std::uint32_t> d) {
+          two_of(5, a, b, c, d);
+        },
+        "Kernel1");
+    plan.on_device(reads(C, F), writes(H, I), TwoOf{7}, "Kernel2");
+    plan.on_device(reads(F, H), writes(J, K), TwoOf{11}, "Kernel3");
+    plan.on_device(reads(H, E), writes(L, M), TwoOf{13}, "Kernel4");
+  }
+  std::vector<Operand*> all() { return {&A, &B, &C, &D, &E, &F, &G, &H, &I, &J, &K, &L, &M}; }
+  void fill(std::uint32_t seed) {
+    for (const Operand& operand : {A, B, C}) {
+      for (std::uint32_t& word : plan.host(operand)) word = seed = seed * 1664525 + 1013904223;
+    }
+  }
+  void expect_right() {
+    const auto copy_of = [&](const Operand& operand) {
+      const auto words = plan.host(operand);
+      return std::vector<std::uint32_t>(words.begin(), words.end());
+    };
+    std::vector<std::uint32_t> a = copy_of(A), b = copy_of(B), c = copy_of(C);
+    std::vector<std::uint32_t> d(kWords), e(d), f(d), g(d), h(d), i(d), j(d), k(d), l(d), m(d);
+    two_of(3, b, a, d, e);
+    two_of(5, e, b, f, g);
+    two_of(7, c, f, h, i);
+    two_of(11, f, h, j, k);
+    two_of(13, h, e, l, m);
+    EXPECT_EQ(copy_of(D), d);
+    EXPECT_EQ(copy_of(G), g);
+    EXPECT_EQ(copy_of(I), i);
+    EXPECT_EQ(copy_of(J), j);
+    EXPECT_EQ(copy_of(K), k);
+    EXPECT_EQ(copy_of(L), l);
+    EXPECT_EQ(copy_of(M), m);
+  }
+};
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Plan, Figure2RunsRightWithEachSolver) {
+  const Device device = Device::open(backend());
+  Figure2 program(device);
+  std::uint32_t seed = 1;
+  for (const Solver solver : {Solver::kExact, Solver::kGreedy, Solver::kTight, Solver::kUnfused}) {
+    program.plan.build({.solver = solver});
+    EXPECT_EQ(program.plan.schedule().saved(), solver == Solver::kUnfused ? 0u : 7u);
+    for (int round = 0; round < 3; ++round) {
+      program.fill(++seed);
+      program.plan.run();
+      program.expect_right();
+    }
+  }
+}
+
+TEST(Plan, RunsInAStreamsOrderAndAsAGraph) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream();
+  Figure2 program(device);
+  program.plan.build();
+  program.fill(5);
+  program.plan.add_to(stream);
+  stream.synchronize();
+  program.plan.check();
+  program.expect_right();
+  const Graph graph = device.graph(stream, [&](const Stream& to) { program.plan.add_to(to); });
+  for (std::uint32_t round = 0; round < 5; ++round) {
+    program.fill(100 + round);
+    graph.launch(stream);
+    stream.synchronize();
+    program.plan.check();
+    program.expect_right();
+  }
+}
+
+TEST(Plan, WhatChangesInPlaceKeepsItsMemory) {
+  const Device device = Device::open(backend());
+  Plan plan(device);
+  const auto x = plan.operand<std::uint32_t>(kWords, {.name = "x"});
+  const auto by = plan.operand<std::uint32_t>(kWords, {.name = "by"});
+  plan.on_device(updates(x), reads(by), Grow{});
+  plan.on_host(updates(x), [](std::span<std::uint32_t> all) {
+    for (std::uint32_t& word : all) word += 1;
+  });
+  plan.on_device(updates(x), reads(by), Grow{});
+  plan.build();
+  EXPECT_EQ(plan.schedule().startups.size(), 4u);  // x and by up, x down, x up, x down
+  std::vector<std::uint32_t> expected(kWords);
+  for (std::uint32_t i = 0; i < kWords; ++i) {
+    plan.host(x)[i] = expected[i] = i;
+    plan.host(by)[i] = 7 * i;
+  }
+  for (int round = 0; round < 4; ++round) {
+    plan.run();
+    for (std::uint32_t i = 0; i < kWords; ++i) expected[i] = 3 * (3 * expected[i] + 7 * i + 1) + 7 * i;
+    const auto words = plan.host(x);
+    EXPECT_EQ(std::vector<std::uint32_t>(words.begin(), words.end()), expected) << "round " << round;
+  }
+}
+
+TEST(Plan, OperandsAtAddressesStayThere) {
+  const Device device = Device::open(backend());
+  const auto memory = device.pinned<std::uint32_t>(2 * kWords);
+  Plan plan(device);
+  const auto a = plan.operand_at(memory.span().first(kWords)),
+             b = plan.operand_at(memory.span().last(kWords));
+  const auto c = plan.operand<std::uint32_t>(kWords);
+  plan.on_device(reads(a, b), writes(c), Add{});
+  plan.build();
+  EXPECT_EQ(plan.schedule().startups.size(), 2u);
+  std::iota(memory.span().begin(), memory.span().end(), 0u);
+  plan.run();
+  for (std::uint32_t i = 0; i < kWords; ++i) ASSERT_EQ(plan.host(c)[i], i + 3 * (kWords + i));
+}
+
+TEST(Plan, OneThatHasChangedSinceItWasBuiltIsRefused) {
+  const Device device = Device::open(backend());
+  Figure2 program(device);
+  EXPECT_TRUE(contains(error_of([&] { program.plan.run(); }), "Plan::run: it has not been built"));
+  program.plan.build();
+  const auto more = program.plan.operand<std::uint32_t>(kWords);
+  program.plan.on_device(reads(program.J, program.K), writes(more), Add{}, "one more");
+  EXPECT_TRUE(contains(error_of([&] { program.plan.run(); }), "since build()"));
+  EXPECT_TRUE(contains(error_of([&] { program.plan.add_to(device.stream()); }), "since build()"));
+  program.plan.build();
+  program.fill(9);
+  program.plan.run();
+  for (std::size_t i = 0; i < kWords; ++i) ASSERT_NE(program.plan.host(more).data(), nullptr);
+}
+
+TEST(Plan, ErrorsNameWhatIsWrong) {
+  const Device device = Device::open(backend());
+  Plan plan(device);
+  const auto a = plan.operand<std::uint32_t>(8, {.name = "a"}),
+             b = plan.operand<std::uint32_t>(8, {.name = "b"});
+  const auto c = plan.operand<std::uint32_t>(8, {.name = "c", .life = Life::kInside});
+  EXPECT_TRUE(contains(error_of([&] { plan.build(); }), "no kernels"));
+  plan.on_device(reads(a, b), writes(c), Add{}, "add");
+  plan.on_device(reads(a, b), writes(c), Add{}, "again");
+  const std::string two = error_of([&] { plan.build(); });
+  EXPECT_TRUE(contains(two, "add") && contains(two, "again") && contains(two, "(c)")) << two;
+  Plan other(device);
+  EXPECT_TRUE(
+      contains(error_of([&] { other.on_device(reads(a, b), writes(c), Add{}, "add"); }), "another plan"));
+  EXPECT_TRUE(contains(error_of([&] { (void)other.operand<int>(0); }), "no elements"));
+  const auto inside = other.operand<std::uint32_t>(8, {.name = "inside", .life = Life::kInside});
+  const auto in = other.operand<std::uint32_t>(8), out = other.operand<std::uint32_t>(8);
+  other.on_device(reads(in, inside), writes(out), Add{}, "early");
+  const std::string early = error_of([&] { other.build(); });
+  EXPECT_TRUE(contains(early, "early") && contains(early, "inside")) << early;
+}
+
+TEST(Plan, InLessMemoryItRunsRightWithMoreTransfers) {
+  const Device device = Device::open(backend());
+  Figure2 program(device);
+  program.plan.build();
+  const std::uint64_t most = program.plan.layout().bytes[1];
+  for (const std::uint64_t limit : {most - 4096, std::uint64_t{6 * 4096}, std::uint64_t{5 * 4096}}) {
+    program.plan.build({.device_bytes = limit});
+    EXPECT_LE(program.plan.layout().bytes[1], limit);
+    EXPECT_GE(program.plan.schedule().startups.size(), program.plan.schedule().lower_bound);
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      program.fill(round);
+      program.plan.run();
+      program.expect_right();
+    }
+  }
+  const std::string error = error_of([&] { program.plan.build({.device_bytes = 4096}); });
+  EXPECT_TRUE(contains(error, "Kernel0") && contains(error, "4096")) << error;
+}
+
+TEST(Plan, WhatAHostFunctionThrowsIsThrownByTheRun) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream();
+  Plan plan(device);
+  const auto a = plan.operand<std::uint32_t>(kWords), b = plan.operand<std::uint32_t>(kWords),
+             c = plan.operand<std::uint32_t>(kWords);
+  int later = 0;
+  plan.on_device(reads(a, b), writes(c), Add{});
+  plan.on_host(reads(c), [](Words) { throw std::out_of_range("too far"); });
+  plan.on_host(reads(c), [&later](Words) { ++later; });
+  plan.build();
+  EXPECT_THROW(plan.run(stream), std::out_of_range);
+  plan.add_to(stream);
+  stream.synchronize();
+  EXPECT_THROW(plan.check(), std::out_of_range);
+  plan.check();
+  EXPECT_EQ(later, 0);
+}
+
+TEST(Plan, TheReportHasTimesStartupsAndMemory) {
+  Figure2 program(Device::open(backend()));
+  program.plan.build({.cost = {1e-6, 1e9, 2e-6, 1e9}});
+  const std::string report = program.plan.report();
+  for (const char* part :
+       {"  0: ABC..........     0: ...DE........", "11 transfers in 4 startups: 7 saved; at least 4",
+        "Kernel3", "alive at a time", "by the cost model"})
+    EXPECT_TRUE(contains(report, part)) << report;
+  const double bytes = 11 * kWords * sizeof(std::uint32_t);
+  EXPECT_GE(program.plan.predicted_seconds(), 6e-6 + bytes / 1e9);
+  EXPECT_LE(program.plan.predicted_seconds(), 6e-6 + (bytes + 11 * 128) / 1e9);
+  EXPECT_TRUE(contains(program.plan.to_dot(), "digraph"));
+}
+
+TEST(Plan, RunsInAStageOfAPipeline) {
+  const Device device = Device::open(backend());
+  Figure2 program(device);
+  program.plan.build();
+  const Stream stream = device.stream();
+  std::uint32_t runs = 0;
+  std::uint32_t next = 0;
+  pipeline::Pipeline line(device);
+  const auto numbers = line.topic<std::uint32_t>({});
+  line.run(pipeline::on_host::source("numbers",
+                                     [&](auto& stage) {
+                                       if (next == 5) return false;
+                                       stage.emit(numbers, next++);
+                                       return true;
+                                     })
+               .into(numbers),
+           pipeline::on_host::items("plan", [&](auto&, const std::uint32_t& seed) {
+             program.fill(seed);
+             program.plan.run(stream);
+             program.expect_right();
+             ++runs;
+           }).from(numbers));
+  EXPECT_EQ(runs, 5u);
+}
+
+}  // namespace
+}  // namespace esker::transfer
