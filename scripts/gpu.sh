@@ -15,7 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/cuda_toolkit.sh
 exec </dev/null
 
-all_parts=(build tests sanitizer queue windows peers tasks pipelines apps)
+all_parts=(build tests sanitizer queue windows peers tasks pipelines transfers apps)
 usage() {
   echo "usage: scripts/gpu.sh [--out DIR] [--packages DIR] [--only PART]..."
   echo "  --out DIR       results; default \$OUT, else build/gpu-results"
@@ -165,7 +165,7 @@ run_tests() {
 # runtime's, those that write to peers or to their own heap.
 sanitized=(
   "memcheck device_group_test" "memcheck device_diverged_test" "memcheck device_election_test"
-  "memcheck heap_test" "memcheck gups"
+  "memcheck heap_test" "memcheck gups" "memcheck copy_batch_test" "memcheck plan_test"
   "synccheck device_group_test" "synccheck device_diverged_test" "synccheck device_election_test"
   "synccheck heap_test" "synccheck gups"
   "racecheck device_group_test"
@@ -313,6 +313,21 @@ run_pipelines() {
       measure "pipe-$program-$scheme" "$(limit 30)" "$bin/esker-pipe-$program" --device cuda --scheme "$scheme" \
         --size medium --repeats 3 || true
     done
+  done
+}
+
+# Sets of copies, plans, batches, and their programs.
+run_transfers() {
+  if ((gpus == 0)); then note skipped 0 transfers "there is no GPU"; return; fi
+  local figure graph app
+  for figure in paths programs replay planning savings fusion allocation kernel_fusion prediction bandwidth behind_large; do
+    measure "transfers-figure-$figure" "$(limit 90)" "$bin/esker-bench-transfer" --device cuda --figure "$figure" || true
+  done
+  for graph in figure2 random chain tree horner cholesky matmul cg; do
+    measure "plan-$graph" "$(limit 30)" "$bin/esker-plan" --device cuda --graph "$graph" --floats 65536 --repeats 3 || true
+  done
+  for app in domain wafer; do
+    measure "batch-$app" "$(limit 30)" "$bin/esker-batch" --device cuda --app "$app" --system machine || true
   done
 }
 
