@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <esker/device.hpp>
+#include <esker/error.hpp>
 #include <esker/transfer.hpp>
 
 #include "models.hpp"

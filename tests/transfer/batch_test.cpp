@@ -108,7 +108,7 @@ std::string refusal(const Body& body) {
 
 TEST(Batch, MovesAndComputesOnEveryDevice) {
   unsetenv("SIMULATED_COPY");
-  for (const std::size_t n : {1, 2, 3, 4, 8}) {
+  for (const std::size_t n : {1u, 2u, 3u, 4u, 8u}) {
     const std::vector<Device> devices = open_devices(n);
     BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
     std::vector<Words> words;
@@ -194,7 +194,7 @@ TEST(Batch, TakesAsLongAsPredicted) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  for (const std::size_t n : {1, 2, 4, 8}) {
+  for (const std::size_t n : {1u, 2u, 4u, 8u}) {
     const std::vector<Device> devices = open_devices(n);
     std::vector<Words> words;
     for (std::size_t i = 0; i < 2 * devices.size(); ++i)

@@ -34,7 +34,7 @@ TEST(CopyQueue, EverythingArrivesInOrder) {
   std::vector<CopyTicket> tickets;
   // Later ones write over part of the earlier ones.
   tickets.push_back(there.submit({on_device.data(), from.data() + 3, (kWords - 3) * 4}));
-  for (std::size_t n : {0, 1, 1000, 40'000})
+  for (const std::size_t n : {0u, 1u, 1000u, 40'000u})
     tickets.push_back(there.submit({on_device.data(), from.data(), n * 4}));
   tickets.push_back(there.submit({on_device.data() + 50'000, from.data() + 50'000, (kWords - 50'000) * 4}));
   for (const CopyTicket& ticket : tickets) ticket.wait();

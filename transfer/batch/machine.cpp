@@ -21,7 +21,21 @@ using Kind = Topology::Kind;
 
 class Hardware {
  public:
-  Hardware() {
+  /// As these devices need it, read once a process: it takes milliseconds, and what hwloc has loaded to see
+  /// PCI devices leaves memory behind each time.
+  static const Hardware& of(std::span<const Device> devices) {
+    bool has_bus = false;
+    for (const Device& device : devices)
+      has_bus = has_bus || device.properties().bus_address.find(':') != std::string::npos;
+    if (has_bus) {
+      static const Hardware with_bus(true);
+      return with_bus;
+    }
+    static const Hardware without(false);
+    return without;
+  }
+
+  explicit Hardware(bool with_bus) {
     const auto require = [](int status, const char* call) {
       if (status != 0)
         throw Error(Error::Kind::kDevice, fmt::format("topology: {} failed: {}", call, std::strerror(errno)));
@@ -29,12 +43,12 @@ class Hardware {
     require(hwloc_topology_init(&raw_), "hwloc_topology_init");
     owner_.reset(raw_);
     hwloc_topology_set_flags(raw_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_io_types_filter(raw_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (with_bus) hwloc_topology_set_io_types_filter(raw_, HWLOC_TYPE_FILTER_KEEP_ALL);
     require(hwloc_topology_load(raw_), "hwloc_topology_load");
   }
 
   std::string processor_model() const {
-    const hwloc_obj_t package = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_PACKAGE, 0);
+    hwloc_obj* const package = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_PACKAGE, 0);
     const char* const model = package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
     return model == nullptr ? "a host" : model;
   }
@@ -44,19 +58,19 @@ class Hardware {
   /// The bridges above a PCI device, the host's first; nothing if hwloc does not know it.
   std::vector<hwloc_obj_t> bridges_above(const std::string& bus_address, std::uint32_t* numa_node) const {
     std::vector<hwloc_obj_t> bridges;
-    const hwloc_obj_t device = bus_address.find(':') == std::string::npos
-                                   ? nullptr
-                                   : hwloc_get_pcidev_by_busidstring(raw_, bus_address.c_str());
+    hwloc_obj* const device = bus_address.find(':') == std::string::npos
+                                  ? nullptr
+                                  : hwloc_get_pcidev_by_busidstring(raw_, bus_address.c_str());
     *numa_node = 0;
     if (device == nullptr) return bridges;
     for (hwloc_obj_t at = device->parent; at != nullptr && at->type == HWLOC_OBJ_BRIDGE; at = at->parent)
       bridges.push_back(at);
     std::reverse(bridges.begin(), bridges.end());
-    const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(raw_, device);
+    hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(raw_, device);
     if (place != nullptr && place->nodeset != nullptr) {
       const int first = hwloc_bitmap_first(place->nodeset);
       for (std::uint32_t i = 0; i < numa_nodes(); ++i) {
-        const hwloc_obj_t node = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_NUMANODE, i);
+        hwloc_obj* const node = hwloc_get_obj_by_type(raw_, HWLOC_OBJ_NUMANODE, i);
         if (node != nullptr && static_cast<int>(node->os_index) == first) *numa_node = i;
       }
     }
@@ -89,10 +103,10 @@ std::vector<Device> open_all_devices() {
   return devices;
 }
 
-std::string machine_name(std::span<const Device> devices) { return name_on(Hardware(), devices); }
+std::string machine_name(std::span<const Device> devices) { return name_on(Hardware::of(devices), devices); }
 
 Topology machine_topology(std::span<const Device> devices) {
-  const Hardware hardware;
+  const Hardware& hardware = Hardware::of(devices);
   Topology topology(name_on(hardware, devices));
   std::vector<std::uint32_t> processors;
   for (std::uint32_t i = 0; i < hardware.numa_nodes(); ++i) {
@@ -109,7 +123,7 @@ Topology machine_topology(std::span<const Device> devices) {
   std::map<hwloc_obj_t, std::uint32_t> below;  // devices
   for (std::size_t i = 0; i < devices.size(); ++i) {
     places[i].bridges = hardware.bridges_above(devices[i].properties().bus_address, &places[i].numa_node);
-    for (const hwloc_obj_t bridge : places[i].bridges) ++below[bridge];
+    for (hwloc_obj* const bridge : places[i].bridges) ++below[bridge];
   }
   // A bridge above one device, or above the same ones as the bridge over it, is no place where data meets.
   std::map<hwloc_obj_t, std::uint32_t> node_of;
@@ -118,7 +132,7 @@ Topology machine_topology(std::span<const Device> devices) {
     const bool is_cpu = devices[i].backend() == Backend::kCpu;
     std::uint32_t above = processors[places[i].numa_node];
     std::uint32_t devices_above = 0;
-    for (const hwloc_obj_t bridge : places[i].bridges) {
+    for (hwloc_obj* const bridge : places[i].bridges) {
       const bool is_hub = bridge->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST;
       if (!is_hub && (below[bridge] < 2 || below[bridge] == devices_above)) continue;
       devices_above = below[bridge];

@@ -50,6 +50,7 @@ class Probe {
     BatchReport report;
     execution_.run(batch, align_ends(topology_, model_of(topology_, batch)), &report);
     std::vector<double> ends;
+    ends.reserve(batch.size());
     for (const StreamTimes& times : report.measured) ends.push_back(times.copy_end_s);
     return ends;
   }
@@ -69,6 +70,7 @@ std::vector<double> medians(std::uint32_t repeats, const std::function<std::vect
   std::vector<double> result(all[0].size());
   for (std::size_t value = 0; value < result.size(); ++value) {
     std::vector<double> column;
+    column.reserve(all.size());
     for (const auto& row : all) column.push_back(row[value]);
     std::nth_element(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2),
                      column.end());
@@ -177,7 +179,9 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
     profile.links.push_back({name, above, back[i]});
   }
   std::map<std::vector<std::size_t>, std::pair<LinkRate, LinkRate>> of_set;
-  for (const auto& [link, set] : below) {
+  for (const auto& entry : below) {
+    const std::uint32_t link = entry.first;
+    const std::vector<std::size_t>& set = entry.second;
     if (set.size() < 2 || devices[set[0]].backend() == Backend::kCpu) continue;
     if (of_set.count(set) == 0) {
       const auto measured = [&](bool is_there, bool is_back) {

@@ -76,9 +76,11 @@ Timeline align_ends(const Topology& topology, std::span<const StreamModel> strea
       workload.push_back({s, leg_of(s).bytes});
     }
     std::vector<Flow> flows;
+    flows.reserve(workload.size());
     for (const Copying& copying : workload) flows.push_back({&leg_of(copying.sequence).route});
     const Throughput rates = throughput(topology, flows);
-    double next = data_start.empty() ? kNever : data_start.top().first;
+    double next = kNever;
+    if (!data_start.empty()) next = data_start.top().first;
     for (std::size_t i = 0; i < workload.size(); ++i)
       next = std::min(next, t + workload[i].left / rates.bytes_per_s[i]);
     std::vector<Copying> still;
