@@ -10,8 +10,8 @@
 #include <utility>
 
 #include <esker/device/device_backend.hpp>
+#include <esker/device/device_graph.hpp>
 #include <esker/device/device_memory.hpp>
-#include <esker/device/graph.hpp>
 #include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/device/stream.hpp>
@@ -75,7 +75,7 @@ class ESKER_API Device {
   /// called
   ///           once, here; on the CPU at each launch, and not here.
   /// Errors. Error{kDevice}: `put` does what cannot be in a graph. What `put` throws.
-  Graph graph(const Stream& stream, std::function<void(const Stream&)> put) const {
+  DeviceGraph graph(const Stream& stream, std::function<void(const Stream&)> put) const {
     return {backend_, stream, std::move(put)};
   }
 

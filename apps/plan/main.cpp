@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
   if (!emit.empty()) write_file(emit, transfer::emit_cuda(plan.graph(), plan.schedule(), plan.layout()));
 
   const esker::Stream stream = device.stream();
-  esker::Graph graph;
+  esker::DeviceGraph graph;
   if (replay) graph = device.graph(stream, [&](const esker::Stream& to) { plan.add_to(to); });
   program.fill();
   bool right = true;

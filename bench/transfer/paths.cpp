@@ -122,7 +122,7 @@ nlohmann::json take_paths(const TransferBench& bench) {
         const auto separate = [&](const Stream& on) {
           for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, on);
         };
-        const Graph graph = device.graph(stream, separate);
+        const DeviceGraph graph = device.graph(stream, separate);
         std::vector<Side> sides{
             {"separate", [&] { separate(stream); }, {}},
             {"call", [&] { device.copy_all_async(tos.data(), froms.data(), sizes.data(), n, stream); }, {}},

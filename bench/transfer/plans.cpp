@@ -244,8 +244,8 @@ nlohmann::json take_programs(const TransferBench& bench) {
       const auto as_graph = [&](Program& program) {
         return bench.device.graph(stream, [&](const Stream& to) { program.plan().add_to(to); });
       };
-      const Graph unfused_graph = as_graph(*unfused), fused_graph = as_graph(*fused);
-      const auto replay = [&](const Graph& graph) {
+      const DeviceGraph unfused_graph = as_graph(*unfused), fused_graph = as_graph(*fused);
+      const auto replay = [&](const DeviceGraph& graph) {
         graph.launch(stream);
         stream.synchronize();
       };
@@ -285,7 +285,7 @@ nlohmann::json take_replay(const TransferBench& bench) {
         plan.on_device(is_upload ? group : none, is_upload ? none : group, [](const Stream&, auto, auto) {});
         plan.build();
         if (plan.schedule().startups.size() != 1) throw std::runtime_error("the operands are not one group");
-        const Graph graph = bench.device.graph(stream, [&](const Stream& to) { plan.add_to(to); });
+        const DeviceGraph graph = bench.device.graph(stream, [&](const Stream& to) { plan.add_to(to); });
         const std::uint64_t bytes = operands * floats * sizeof(float);
         const auto host = bench.device.pinned<std::byte>(bytes);
         const auto device = bench.device.memory<std::byte>(bytes);

@@ -4,7 +4,7 @@
 //   Device         open(), properties(), memory<T>(), pinned<T>(), managed<T>(), copy(), fill(), launch()
 //   DeviceArray, PinnedArray, ManagedArray    memory that they own
 //   Stream, Event  work in order, and marks in it
-//   Graph          work that is put together once and launched many times
+//   DeviceGraph    work that is put together once and launched many times
 //
 // What kernels take is in lane.hpp.
 #pragma once

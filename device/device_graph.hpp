@@ -15,23 +15,23 @@ namespace esker {
 /// Contract. Move-only; empty when default-constructed or moved from. It keeps the host functions of its
 /// calls,
 ///           and outlives what it has launched. Memory that its work uses is the caller's to keep.
-class Graph {
+class DeviceGraph {
  public:
-  Graph() = default;
-  Graph(std::shared_ptr<detail::DeviceBackend> backend, const Stream& stream,
-        std::function<void(const Stream&)> put)
+  DeviceGraph() = default;
+  DeviceGraph(std::shared_ptr<detail::DeviceBackend> backend, const Stream& stream,
+              std::function<void(const Stream&)> put)
       : backend_{std::move(backend)} {
     handle_ = backend_->capture(stream.native(), [&] { put(stream); });
     if (handle_ == nullptr) put_ = std::move(put);
   }
-  ~Graph() {
+  ~DeviceGraph() {
     if (handle_ != nullptr) backend_->destroy_graph(handle_);
   }
-  Graph(Graph&& other) noexcept
+  DeviceGraph(DeviceGraph&& other) noexcept
       : backend_{std::move(other.backend_)},
         handle_{std::exchange(other.handle_, nullptr)},
         put_{std::move(other.put_)} {}
-  Graph& operator=(Graph&& other) noexcept {
+  DeviceGraph& operator=(DeviceGraph&& other) noexcept {
     std::swap(backend_, other.backend_);
     std::swap(handle_, other.handle_);
     std::swap(put_, other.put_);
