@@ -13,8 +13,7 @@ namespace esker {
 /// What a function has put on a stream (Device::graph()).
 ///
 /// Contract. Move-only; empty when default-constructed or moved from. It keeps the host functions of its
-/// calls,
-///           and outlives what it has launched. Memory that its work uses is the caller's to keep.
+///           calls, and outlives what it has launched. Memory that its work uses is the caller's to keep.
 class DeviceGraph {
  public:
   DeviceGraph() = default;

@@ -75,14 +75,12 @@ struct BatchOptions {
 /// Runs batches one at a time, in the order in which they come.
 ///
 /// State    A thread of its own starts each command stream at the moment that align_ends() gives it, and
-/// sleeps in
-///          between. It has one stream for each engine of each device.
-/// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it takes
-/// is
-///          predicted on that condition. Memory of a batch stays as it is until the batch is done. Within a
-///          batch nothing has an order but a stream's copy before its kernel: what one stream writes no
-///          other may read. On the CPU back end a copy is done at its call, so streams run one by one.
-///          Destroyed, it first runs what it has.
+///          sleeps in between. It has one stream for each engine of each device.
+/// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it
+///          takes is predicted on that condition. Memory of a batch stays as it is until the batch is done.
+///          Within a batch nothing has an order but a stream's copy before its kernel: what one stream
+///          writes no other may read. On the CPU back end a copy is done at its call, so streams run one by
+///          one. Destroyed, it first runs what it has.
 /// Errors   Error{kTransfer}, before anything runs: a device that is not there, destinations that overlap, a
 ///          kernel without a time or a time without a kernel, memory that is missing; all that align_ends()
 ///          refuses. The message names the stream. Streams of 0 bytes and no kernel are done at once.
@@ -91,8 +89,7 @@ class ESKER_API BatchQueue {
   /// `topology` is machine_topology(devices), calibrated().
   ///
   /// Errors. Error{kTransfer}: it is of another machine (both are named), or has a link of unknown bandwidth
-  /// to
-  ///         a device, or there is no device.
+  ///         to a device, or there is no device.
   BatchQueue(std::vector<Device> devices, Topology topology, const BatchOptions& options = {});
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;

@@ -32,8 +32,7 @@ struct LinkRate {
 /// Contract Nodes and pairs of links are added, never taken away; names are unique. Links 2k and 2k + 1 are
 ///          the directions of a pair.
 /// Errors   Error{kTransfer}: a name that is not there, with those that are; no route; a bandwidth that is
-/// not
-///          positive.
+///          not positive.
 class ESKER_API Topology {
  public:
   enum class Kind : std::uint8_t { kMemory, kProcessor, kHub, kSwitch, kDevice };

@@ -30,8 +30,7 @@ ESKER_API const char* to_string(Direction direction) noexcept;
 /// is linear in each, which a startup, a time a copy and a rate are exactly.
 ///
 /// Contract. A value. As built it holds what was measured on an H100 (docs/results/transfers.md);
-/// of_machine()
-///           and measure_copies() say what holds here.
+///           of_machine() and measure_copies() say what holds here.
 class ESKER_API CopyProfile {
  public:
   static constexpr std::uint32_t kCounts = 5, kSizes = 8;

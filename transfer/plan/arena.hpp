@@ -14,9 +14,8 @@ namespace esker::transfer {
 /// One allocation a place, and the offsets of storages in it, in bytes.
 ///
 /// Contract. A startup's operands stand next to each other in both its places, with the same gaps, so one
-/// copy
-///           moves them. On a device, memory is used again when what was in it is dead; the host's operands
-///           keep theirs, since the program reads and writes them between runs.
+///           copy moves them. On a device, memory is used again when what was in it is dead; the host's
+///           operands keep theirs, since the program reads and writes them between runs.
 struct Layout {
   static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
@@ -49,8 +48,7 @@ ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& gr
 /// Places storages by first fit, large groups of neighbours first. `alignment` is a power of two.
 ///
 /// Errors. Error{kTransfer}: operands that stand at addresses of the host and in one startup are no
-/// neighbours
-///         there.
+///         neighbours there.
 ESKER_API Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment = 128);
 
 /// Most bytes of a device that are alive at one time: no layout needs less.
