@@ -21,9 +21,10 @@ struct BoundedSchedule {
 /// each transfer gets as many times as memory allows, and schedule_exact() or schedule_shared() fuses them.
 ///
 /// A heuristic. `schedule.lower_bound` is fewest_startups_bounded() for up to 12 operands, and else what the
-/// graph needs without a limit. There is no certificate. Errors. Error{kOutOfMemory}: a kernel's operands
-/// alone do not fit, with its name, or no layout that was tried
-///         does. Error{kTransfer}: a graph of several devices, or that changes operands in place.
+/// graph needs without a limit. There is no certificate.
+///
+/// Errors. Error{kOutOfMemory}: a kernel's operands alone do not fit, with its name, or no layout that was
+///         tried does. Error{kTransfer}: a graph of several devices, or that changes operands in place.
 ESKER_API BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device_bytes,
                                            std::uint64_t alignment = 128);
 
