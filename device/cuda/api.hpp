@@ -43,6 +43,9 @@ inline constexpr bool kHeapTakesPeersAtomics = true;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }
+inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
+  return cudaLaunchHostFunc(stream, function, data);
+}
 /// Copies in any order, by one call where there is one.
 inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
                          int device, Stream stream) {

@@ -205,7 +205,7 @@ class GpuBackend final : public DeviceBackend {
                       name()));
     }
     gpu::require(
-        ESKER_GPU(LaunchHostFunc)(stream_of(stream), is_captured ? call_again : call_once, owned.get()),
+        gpu::launch_host_function(stream_of(stream), is_captured ? call_again : call_once, owned.get()),
         fmt::format("{}: a call in a stream", name()));
     if (is_captured) {
       captured_calls->push_back(std::move(owned));

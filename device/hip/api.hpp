@@ -6,6 +6,8 @@
 #endif
 #include <hip/hip_runtime_api.h>
 
+#include <memory>
+
 #include <esker/device/device_backend.hpp>
 
 #define ESKER_GPU(name) hip##name
@@ -34,6 +36,24 @@ inline constexpr bool kHeapTakesPeersAtomics = false;
 inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return hipHostFree(at); }
+/// ROCm 5.2 declares hipLaunchHostFunc() and has none. Callbacks do the same, but in no graph: capturing one
+/// is refused.
+inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
+  struct Callback {
+    void (*function)(void*);
+    void* data;
+  };
+  auto callback = std::make_unique<Callback>(Callback{function, data});
+  const ApiError error = hipStreamAddCallback(
+      stream,
+      [](hipStream_t, hipError_t, void* given) {
+        const std::unique_ptr<Callback> owned(static_cast<Callback*>(given));
+        owned->function(owned->data);
+      },
+      callback.get(), 0);
+  if (error == hipSuccess) (void)callback.release();
+  return error;
+}
 /// One after the other: there is no call for several.
 inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
                          int /*device*/, Stream stream) {

@@ -164,5 +164,8 @@ inline ApiError copy_all(void* const* to, const void* const* from, const std::si
     (void)simulated::MemcpyAsync(to[i], from[i], bytes[i], simulated::MemcpyDefault, stream);
   return simulated::Success;
 }
+inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
+  return simulated::LaunchHostFunc(stream, function, data);
+}
 inline MemoryRange range_of(const void* at) { return simulated::range_of(at); }
 }  // namespace esker::gpu
