@@ -151,7 +151,7 @@ run_preset() {
       local apps=OFF programs=(esker_tests readme_example)
       if [[ $1 == asan ]]; then
         apps=ON
-        programs+=(esker-batch esker-fib esker-gups esker-info esker-mer esker-plan esker-queens esker-topology)
+        programs+=(esker-fib esker-gups esker-info esker-mer esker-plan esker-queens)
       fi
       configure "$1" -DESKER_TEST_MATRIX=OFF -DESKER_BUILD_APPS=$apps -DESKER_BUILD_EXAMPLES=OFF && build "$1" "${programs[@]}" &&
         run_tests_alone "$1"
