@@ -10,6 +10,7 @@
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
 
+#include "../harness/figures.hpp"
 #include "../harness/report.hpp"
 #include "bench.hpp"
 
@@ -84,8 +85,6 @@ std::span<const PipelineFigure> pipeline_figures() {
 
 namespace {
 
-using esker::bench::PipelineFigure;
-
 [[noreturn]] void usage(const std::string& message) {
   fmt::print(stderr, "esker-bench-pipeline: {}\n", message);
   std::exit(2);
@@ -95,11 +94,11 @@ using esker::bench::PipelineFigure;
 
 int main(int argc, char** argv) try {
   std::uint64_t repeats = 5, bytes = 0, frames = 1024;
-  std::string names = "ping-pong", json, list;
+  std::string names = "ping-pong", json;
   bool keep = false;
-  for (const PipelineFigure& figure : esker::bench::pipeline_figures())
-    list += fmt::format("\n  {:12} {}", figure.name, figure.what);
-  esker::CommandLine line("esker-bench-pipeline", "Pipelines on one device, beside rivals. Figures:" + list);
+  esker::CommandLine line("esker-bench-pipeline",
+                          "Pipelines on one device, beside rivals. Figures:" +
+                              esker::bench::list_of(esker::bench::pipeline_figures()));
   line.add("figure", &names, "which, with commas between them, or all")
       .add("repeats", &repeats, "runs of each side, in turn")
       .add("bytes", &bytes, "that a run moves each way; 0: 2 GB on a GPU, 64 MB on a CPU")
@@ -110,6 +109,7 @@ int main(int argc, char** argv) try {
   if (repeats == 0 || repeats > 1000) usage("--repeats is 1 to 1000");
   if (frames == 0 || frames > 65536) usage("--frames is 1 to 65536");
   const char* const kinds[] = {"auto", "cpu", "cuda", "hip"};
+  const auto named = esker::bench::figures_named(names, esker::bench::pipeline_figures());
   nlohmann::json report = esker::bench::provenance("pipeline");
   const esker::Device device = esker::Device::open(kinds[static_cast<std::size_t>(config.device)]);
   const bool is_on_gpu = device.backend() != esker::Backend::kCpu;
@@ -118,25 +118,9 @@ int main(int argc, char** argv) try {
                                           static_cast<std::uint32_t>(frames), keep};
   report["device"] = device.name();
   report["settings"] = {{"repeats", repeats}, {"bytes", bytes}, {"frames", frames}};
-  bool has_failed = false, is_known = names == "all";
-  for (const PipelineFigure& figure : esker::bench::pipeline_figures()) {
-    if (names != "all" && ("," + names + ",").find("," + std::string(figure.name) + ",") == std::string::npos)
-      continue;
-    is_known = true;
-    fmt::print("--- {}: {}\n", figure.name, figure.what);
-    std::fflush(stdout);
-    try {
-      report["figures"][figure.name] = figure.take(bench);
-    } catch (const std::exception& error) {
-      report["figures"][figure.name] = {{"error", error.what()}};
-      fmt::print(stderr, "esker-bench-pipeline: {}: {}\n", figure.name, error.what());
-      has_failed = true;
-    }
-    if (!json.empty() && json != "-") esker::bench::write_json(report, json);
-  }
-  if (!is_known) usage(fmt::format("--figure '{}' is none; --help has their names", names));
-  if (json == "-") esker::bench::write_json(report, json);
-  return has_failed ? 1 : 0;
+  return esker::bench::take_figures(named, bench, report, json, "esker-bench-pipeline");
+} catch (const esker::UsageError& error) {
+  usage(error.what());
 } catch (const std::exception& error) {
   std::fprintf(stderr, "esker-bench-pipeline: %s\n", error.what());
   return 1;

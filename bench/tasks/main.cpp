@@ -11,35 +11,18 @@
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
 
+#include "../harness/figures.hpp"
 #include "../harness/report.hpp"
 #include "figures.hpp"
 
 namespace {
 
 using esker::bench::Bench;
-using esker::bench::Figure;
 using esker::bench::Sizes;
 
 [[noreturn]] void usage(const std::string& message) {
   fmt::print(stderr, "esker-bench-tasks: {}\n", message);
   std::exit(2);
-}
-
-std::vector<const Figure*> figures_named(const std::string& names) {
-  std::vector<const Figure*> named;
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find(',', begin), names.size());
-    const std::string name = names.substr(begin, end - begin);
-    bool is_known = name == "all";
-    for (const Figure& figure : esker::bench::figures()) {
-      if (name != "all" && name != figure.name) continue;
-      named.push_back(&figure);
-      is_known = true;
-    }
-    if (!is_known) usage(fmt::format("--figure '{}' is none; --help has their names", name));
-    begin = end + 1;
-  }
-  return named;
 }
 
 void check(const Sizes& sizes) {
@@ -79,11 +62,10 @@ int main(int argc, char** argv) try {
   Sizes sizes;
   esker::bench::Effort effort;
   std::uint64_t threads = 2;
-  std::string names = "fib,queens", json, list;
-  for (const Figure& figure : esker::bench::figures())
-    list += fmt::format("\n  {:10} {}", figure.name, figure.what);
+  std::string names = "fib,queens", json;
   esker::CommandLine line("esker-bench-tasks",
-                          "Tasks without a cut-off on one device, beside rivals. Figures:" + list);
+                          "Tasks without a cut-off on one device, beside rivals. Figures:" +
+                              esker::bench::list_of(esker::bench::figures()));
   line.add("figure", &names, "which, with commas between them, or all")
       .add("fib", &sizes.fib, "which Fibonacci number; 0: 40 on a GPU, 35 on a CPU")
       .add("queens", &sizes.queens, "queens, and rows of the board; 0: 16 on a GPU, 13 on a CPU")
@@ -113,7 +95,7 @@ int main(int argc, char** argv) try {
   if (threads == 0 || threads > 1024) usage("--threads is 1 to 1024");
   if (sizes.stops == 0) usage("--stops is at least 1");
   if (effort.repeats == 0 || effort.repeats > 10'000) usage("--repeats is 1 to 10000");
-  const std::vector<const Figure*> figures = figures_named(names);
+  const auto figures = esker::bench::figures_named(names, esker::bench::figures());
   nlohmann::json report = esker::bench::provenance("tasks");
   const esker::Device device = open(config.device);
   const bool is_on_gpu = device.backend() != esker::Backend::kCpu;
@@ -133,23 +115,9 @@ int main(int argc, char** argv) try {
 
   report["device"] = device.name();
   report["settings"] = {{"threads", threads}, {"repeats", effort.repeats}, {"seconds", effort.seconds}};
-  bool has_failed = false;
-  for (const Figure* figure : figures) {
-    fmt::print("--- {}: {}\n", figure->name, figure->what);
-    std::fflush(stdout);
-    try {
-      report["figures"][figure->name] = figure->take(bench);
-    } catch (const std::exception& error) {
-      // The others are taken all the same.
-      report["figures"][figure->name] = {{"error", error.what()}};
-      fmt::print(stderr, "esker-bench-tasks: {}: {}\n", figure->name, error.what());
-      has_failed = true;
-    }
-    std::fflush(stdout);
-    if (!json.empty() && json != "-") esker::bench::write_json(report, json);
-  }
-  if (json == "-") esker::bench::write_json(report, json);
-  return has_failed ? 1 : 0;
+  return esker::bench::take_figures(figures, bench, report, json, "esker-bench-tasks");
+} catch (const esker::UsageError& error) {
+  usage(error.what());
 } catch (const std::exception& error) {
   std::fprintf(stderr, "esker-bench-tasks: %s\n", error.what());
   return 1;

@@ -9,6 +9,7 @@
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
 
+#include "../harness/figures.hpp"
 #include "../harness/report.hpp"
 #include "bench.hpp"
 
@@ -36,8 +37,6 @@ std::span<const TransferFigure> transfer_figures() {
 
 namespace {
 
-using esker::bench::TransferFigure;
-
 [[noreturn]] void usage(const std::string& message) {
   fmt::print(stderr, "esker-bench-transfer: {}\n", message);
   std::exit(2);
@@ -47,11 +46,10 @@ using esker::bench::TransferFigure;
 
 int main(int argc, char** argv) try {
   std::uint64_t repeats = 11, seed = 1, most_floats = 0, most_bytes = 0, most_devices = 8;
-  std::string names = "savings", json, list;
-  for (const TransferFigure& figure : esker::bench::transfer_figures())
-    list += fmt::format("\n  {:14} {}", figure.name, figure.what);
+  std::string names = "savings", json;
   esker::CommandLine line("esker-bench-transfer",
-                          "Transfers between a host and its devices, beside rivals. Figures:" + list);
+                          "Transfers between a host and its devices, beside rivals. Figures:" +
+                              esker::bench::list_of(esker::bench::transfer_figures()));
   line.add("figure", &names, "which, with commas between them, or all")
       .add("repeats", &repeats, "turns of each side")
       .add("seed", &seed, "of random graphs")
@@ -62,6 +60,7 @@ int main(int argc, char** argv) try {
   const esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1000) usage("--repeats is 1 to 1000");
   if (most_devices == 0) usage("--devices is at least 1");
+  const auto named = esker::bench::figures_named(names, esker::bench::transfer_figures());
   nlohmann::json report = esker::bench::provenance("transfer");
   std::vector<esker::Device> devices;
   if (config.device == esker::DeviceKind::kCpu) {
@@ -84,26 +83,9 @@ int main(int argc, char** argv) try {
                         {"most_floats", most_floats},
                         {"bytes", most_bytes},
                         {"devices", devices.size()}};
-  bool has_failed = false, is_known = names == "all";
-  for (const TransferFigure& figure : esker::bench::transfer_figures()) {
-    if (names != "all" && ("," + names + ",").find("," + std::string(figure.name) + ",") == std::string::npos)
-      continue;
-    is_known = true;
-    fmt::print("--- {}: {}\n", figure.name, figure.what);
-    std::fflush(stdout);
-    try {
-      report["figures"][figure.name] = figure.take(bench);
-    } catch (const std::exception& error) {
-      report["figures"][figure.name] = {{"error", error.what()}};
-      fmt::print(stderr, "esker-bench-transfer: {}: {}\n", figure.name, error.what());
-      has_failed = true;
-    }
-    std::fflush(stdout);
-    if (!json.empty() && json != "-") esker::bench::write_json(report, json);
-  }
-  if (!is_known) usage(fmt::format("--figure '{}' is none; --help has their names", names));
-  if (json == "-") esker::bench::write_json(report, json);
-  return has_failed ? 1 : 0;
+  return esker::bench::take_figures(named, bench, report, json, "esker-bench-transfer");
+} catch (const esker::UsageError& error) {
+  usage(error.what());
 } catch (const std::exception& error) {
   std::fprintf(stderr, "esker-bench-transfer: %s\n", error.what());
   return 1;

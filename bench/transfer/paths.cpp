@@ -25,18 +25,6 @@ constexpr std::size_t kBytes = (std::size_t{1} << 30) + 256 * kGap;
 constexpr std::uint32_t kCounts[] = {1, 2, 8, 32, 64, 128, 256};
 constexpr std::size_t kSizes[] = {512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 
-struct Side {
-  std::string name;
-  std::function<void()> put;
-  std::vector<double> us;
-};
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 class Memory {
  public:
   explicit Memory(const Device& device)
@@ -58,6 +46,16 @@ class Memory {
     }
     stream.synchronize();
   }
+  /// The first bytes of the destination are zeros.
+  void clear(Direction direction, std::size_t bytes) {
+    if (direction == Direction::kToHost) {
+      std::fill_n(host.data(), bytes, std::byte{});
+      return;
+    }
+    const Stream stream = device_.stream();
+    device_.fill(here.data(), 0, bytes, stream);
+    stream.synchronize();
+  }
   void check(Direction direction, const std::vector<Copy>& copies) {
     std::vector<std::byte> back;
     const std::byte* found = host.data();
@@ -72,7 +70,7 @@ class Memory {
     for (const Copy& copy : copies) {
       const std::ptrdiff_t at = static_cast<std::byte*>(copy.to) - first;
       if (!std::equal(found + at, found + at + copy.bytes, expected_.begin() + at))
-        throw std::runtime_error("copy_batch: a byte is wrong");
+        throw std::runtime_error("a byte is wrong");
     }
   }
 
@@ -91,10 +89,9 @@ class Memory {
 
 nlohmann::json take_paths(const TransferBench& bench) {
   const Device& device = bench.device;
-  const std::uint32_t repeats = bench.repeats;
   if (device.backend() == Backend::kCpu) throw std::runtime_error("paths: the CPU has one path");
   const auto began = Clock::now();
-  const CopyProfile profile = measure_copies(device, {.repeats = repeats});
+  const CopyProfile profile = measure_copies(device, {.repeats = bench.repeats});
   fmt::print("profile measured in {:.1f} s\n", std::chrono::duration<double>(Clock::now() - began).count());
   Copier copier(device, profile);
   const Stream stream = device.stream();
@@ -123,28 +120,33 @@ nlohmann::json take_paths(const TransferBench& bench) {
           for (const Copy& copy : copies) device.copy_async(copy.to, copy.from, copy.bytes, on);
         };
         const DeviceGraph graph = device.graph(stream, separate);
-        std::vector<Side> sides{
-            {"separate", [&] { separate(stream); }, {}},
-            {"call", [&] { device.copy_all_async(tos.data(), froms.data(), sizes.data(), n, stream); }, {}},
-            {"graph", [&] { graph.launch(stream); }, {}},
-            {"kernel", [&] { copier.copy_by(CopyPath::kKernel, copies, stream); }, {}},
-            {"one copy", [&] { device.copy_async(to, from, n * bytes, stream); }, {}},
-            {"esker", [&] { copier.copy(copies, stream); }, {}}};
-        sides.back().put();
-        stream.synchronize();
-        memory.check(direction, copies);
-        for (std::uint32_t r = 0; r <= repeats; ++r) {
-          for (Side& side : sides) {
-            const auto start = Clock::now();
-            side.put();
+        const auto waited = [&](auto put) {
+          return [&stream, put] {
+            put();
             stream.synchronize();
-            const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-            if (r != 0) side.us.push_back(us);  // the first is the warm-up
-          }
+          };
+        };
+        const std::vector<TransferSide> sides{
+            {"separate", waited([&] { separate(stream); })},
+            {"call",
+             waited([&] { device.copy_all_async(tos.data(), froms.data(), sizes.data(), n, stream); })},
+            {"graph", waited([&] { graph.launch(stream); })},
+            {"kernel", waited([&] { copier.copy_by(CopyPath::kKernel, copies, stream); })},
+            {"one copy", waited([&] { device.copy_async(to, from, n * bytes, stream); })},
+            {"esker", waited([&] { copier.copy(copies, stream); })}};
+        for (const TransferSide& side : sides) {
+          memory.clear(direction, n * (bytes + kGap));
+          side.call();
+          memory.check(direction,
+                       side.name == "one copy" ? std::vector<Copy>{{to, from, n * bytes}} : copies);
         }
+        const std::vector<Microseconds> times = take_turns(bench, sides, 1);
         nlohmann::json row{{"direction", to_string(direction)}, {"n", n}, {"bytes", bytes}};
         std::vector<double> us;
-        for (const Side& side : sides) us.push_back(row[side.name] = median(side.us));
+        for (std::size_t i = 0; i < sides.size(); ++i) {
+          us.push_back(times[i].median);
+          row[sides[i].name] = to_json(times[i]);
+        }
         std::string path;
         for (const CopyChoice& choice : copier.choose(copies)) path += to_string(choice.path);
         row["path"] = path;

@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include <esker/device/cuda/scratchpad.hpp>
 #include <esker/device/device_backend.hpp>
 
@@ -46,9 +48,10 @@ inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }
 inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
   return cudaLaunchHostFunc(stream, function, data);
 }
-/// Copies in any order, by one call where there is one.
-inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
-                         int device, Stream stream) {
+/// Copies in any order, by one call. Nothing: there is none.
+inline std::optional<ApiError> copy_together(void* const* to, const void* const* from,
+                                             const std::size_t* bytes, std::size_t n, int device,
+                                             Stream stream) {
 #if CUDART_VERSION >= 13000
   cudaMemcpyAttributes how{};
   how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
@@ -56,12 +59,8 @@ inline ApiError copy_all(void* const* to, const void* const* from, const std::si
   std::size_t first = 0;
   return cudaMemcpyBatchAsync(to, from, bytes, n, &how, &first, 1, stream);
 #else
-  (void)device;
-  for (std::size_t i = 0; i < n; ++i) {
-    const ApiError error = cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
-    if (error != cudaSuccess) return error;
-  }
-  return cudaSuccess;
+  (void)to, (void)from, (void)bytes, (void)n, (void)device, (void)stream;
+  return std::nullopt;
 #endif
 }
 /// The driver's function of this name, found at run time: nothing links the driver. Null: there is none.

@@ -181,8 +181,11 @@ class GpuBackend final : public DeviceBackend {
   void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
                       void* stream) override {
     if (n == 0) return;
-    gpu::require(gpu::copy_all(to, from, bytes, n, device_, stream_of(stream)),
-                 fmt::format("{}: {} copies in one call", name(), n));
+    if (const auto error = gpu::copy_together(to, from, bytes, n, device_, stream_of(stream))) {
+      gpu::require(*error, fmt::format("{}: {} copies in one call", name(), n));
+    } else {
+      for (std::size_t i = 0; i < n; ++i) copy_async(to[i], from[i], bytes[i], stream);
+    }
   }
   MemoryRange range_of(const void* at) override { return gpu::range_of(at); }
   void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) override {

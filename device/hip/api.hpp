@@ -7,6 +7,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include <memory>
+#include <optional>
 
 #include <esker/device/device_backend.hpp>
 
@@ -54,14 +55,9 @@ inline ApiError launch_host_function(Stream stream, void (*function)(void*), voi
   if (error == hipSuccess) (void)callback.release();
   return error;
 }
-/// One after the other: there is no call for several.
-inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
-                         int /*device*/, Stream stream) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const ApiError error = hipMemcpyAsync(to[i], from[i], bytes[i], hipMemcpyDefault, stream);
-    if (error != hipSuccess) return error;
-  }
-  return hipSuccess;
+inline std::optional<ApiError> copy_together(void* const*, const void* const*, const std::size_t*,
+                                             std::size_t, int, Stream) {
+  return std::nullopt;
 }
 inline MemoryRange range_of(const void* at) {
   hipPointerAttribute_t known{};

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <tuple>
 
 #include <esker/device/device_backend.hpp>
@@ -158,11 +159,9 @@ inline bool is_shared_at_a_time(int) { return false; }  // each process has one 
 inline constexpr bool kHeapTakesPeersAtomics = true;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return simulated::MallocHost(at, bytes); }
 inline ApiError free_pinned(void* at) { return simulated::Free(at); }
-inline ApiError copy_all(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
-                         int /*device*/, Stream stream) {
-  for (std::size_t i = 0; i < n; ++i)
-    (void)simulated::MemcpyAsync(to[i], from[i], bytes[i], simulated::MemcpyDefault, stream);
-  return simulated::Success;
+inline std::optional<ApiError> copy_together(void* const*, const void* const*, const std::size_t*,
+                                             std::size_t, int, Stream) {
+  return std::nullopt;
 }
 inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
   return simulated::LaunchHostFunc(stream, function, data);

@@ -1,3 +1,4 @@
+// Whether ranges of a set overlap: in one pass where they are in order, else sorted.
 #include <esker/transfer/copy/copies.hpp>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Checks a set, sorts it by direction and kind of memory, and puts each part on the stream by the fastest
+// path.
 #include <esker/transfer/copy/copy_batch.hpp>
 
 #include <fmt/format.h>

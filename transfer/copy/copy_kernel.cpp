@@ -1,3 +1,4 @@
+// A set of copies in pieces of one size, so that unlike copies fill all groups.
 #include <esker/transfer/copy/copy_kernel.hpp>
 
 #include <algorithm>

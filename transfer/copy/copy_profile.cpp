@@ -1,3 +1,4 @@
+// A grid of times, interpolated, and its place in the machine file.
 #include <esker/transfer/copy/copy_profile.hpp>
 
 #include <fmt/format.h>

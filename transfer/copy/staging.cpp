@@ -1,3 +1,4 @@
+// Pageable memory, block by block.
 #include <esker/transfer/copy/staging.hpp>
 
 #include <algorithm>
