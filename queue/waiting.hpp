@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sched.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,13 +10,10 @@
 #include <cstdint>
 #include <mutex>
 
+#include <esker/device/cpu/timers.hpp>
 #include <esker/device/platform.hpp>
 
 namespace esker {
-
-/// Makes this thread's naps end on time: by default Linux ends a nap up to 50 us late, to wake for several at
-/// once. For threads that wait for a GPU, which rings no bell and is done in less.
-inline void use_fine_timers() { (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL); }
 
 /// A place to sleep until somebody has news.
 ///

@@ -1,13 +1,14 @@
 // A GPU of threads: its copy engines. Bytes flow at rates that change only when a copy begins or ends.
+#include <esker/device/cpu/timers.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/simulated/engines.hpp>
 #include <esker/device/simulated/parts.hpp>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -48,7 +49,8 @@ Speed read_speed(const std::string& text) {
       if (equals == std::string::npos || part.substr(0, equals) != one.name) continue;
       char* rest = nullptr;
       *one.value = std::strtod(part.c_str() + equals + 1, &rest);
-      is_known = *rest == '\0' && rest != part.c_str() + equals + 1 && *one.value >= 0;
+      is_known =
+          std::isfinite(*one.value) && *rest == '\0' && rest != part.c_str() + equals + 1 && *one.value >= 0;
     }
     if (!is_known) {
       misuse(fmt::format(
@@ -222,9 +224,8 @@ bool copies_take_time() { return !setting().empty(); }
 
 Moment take_copy(int from, int to, std::size_t bytes, Moment ready, const std::function<void()>& move) {
   static Engines engines;
-  // A thread that sleeps wakes 50 us late unless it says that it cares.
-  thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-  (void)precise;
+  thread_local const bool wakes_on_time = (use_fine_timers(), true);
+  (void)wakes_on_time;
   return engines.take(from, to, bytes, ready, move);
 }
 

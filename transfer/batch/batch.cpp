@@ -1,8 +1,6 @@
 // The queue of batches, and its thread.
 #include <esker/transfer/batch/batch.hpp>
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
@@ -12,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include <esker/device/cpu/timers.hpp>
 #include <esker/error.hpp>
 #include <esker/transfer/batch/execution.hpp>
 #include <esker/transfer/batch/machine.hpp>
@@ -228,8 +227,7 @@ class BatchQueue::Impl {
     news_.notify_all();
   }
   void work() {
-    // A thread that sleeps wakes 50 us late unless it says that it cares.
-    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    use_fine_timers();
     BatchExecution execution(devices, options_.piece_bytes);
     std::unique_lock lock(mutex_);
     for (;;) {

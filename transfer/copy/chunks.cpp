@@ -1,8 +1,6 @@
 // The queue of copies, and the thread that hands chunks to the device.
 #include <esker/transfer/copy/chunks.hpp>
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <esker/device/cpu/timers.hpp>
 #include <esker/error.hpp>
 
 #include <fmt/format.h>
@@ -120,8 +119,7 @@ class CopyQueue::Impl {
     under_way.pop_front();
   }
   void work() {
-    // A thread that sleeps wakes 50 us late unless it says that it cares.
-    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    use_fine_timers();
     std::deque<Chunk> under_way;
     std::vector<Event> unused;
     for (;;) {
