@@ -45,6 +45,8 @@ inline constexpr bool kHeapTakesPeersAtomics = true;
 inline constexpr unsigned kPinned = cudaHostAllocMapped | cudaHostAllocPortable;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return cudaHostAlloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return cudaFreeHost(at); }
+/// A graph may have host functions.
+inline constexpr bool kGraphsTakeFunctions = true;
 inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
   return cudaLaunchHostFunc(stream, function, data);
 }

@@ -217,6 +217,7 @@ class GpuBackend final : public DeviceBackend {
     }
   }
   void* capture(void* stream, const std::function<void()>& put) override {
+    if (!gpu::kGraphsTakeFunctions) return nullptr;
     const Current current(device_);
     auto captured = std::make_unique<Captured>();
     gpu::require(ESKER_GPU(StreamBeginCapture)(stream_of(stream), ESKER_GPU(StreamCaptureModeThreadLocal)),

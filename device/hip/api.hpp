@@ -37,8 +37,9 @@ inline constexpr bool kHeapTakesPeersAtomics = false;
 inline constexpr unsigned kPinned = hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent;
 inline ApiError allocate_pinned(void** at, std::size_t bytes) { return hipHostMalloc(at, bytes, kPinned); }
 inline ApiError free_pinned(void* at) { return hipHostFree(at); }
-/// ROCm 5.2 declares hipLaunchHostFunc() and has none. Callbacks do the same, but in no graph: capturing one
-/// is refused.
+/// A graph may have host functions.
+inline constexpr bool kGraphsTakeFunctions = false;
+/// ROCm 5.2 declares hipLaunchHostFunc() and has none. Callbacks do the same, but in no graph.
 inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
   struct Callback {
     void (*function)(void*);

@@ -163,6 +163,8 @@ inline std::optional<ApiError> copy_together(void* const*, const void* const*, c
                                              std::size_t, int, Stream) {
   return std::nullopt;
 }
+/// A graph may have host functions.
+inline constexpr bool kGraphsTakeFunctions = true;
 inline ApiError launch_host_function(Stream stream, void (*function)(void*), void* data) {
   return simulated::LaunchHostFunc(stream, function, data);
 }

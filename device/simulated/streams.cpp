@@ -84,10 +84,12 @@ class Queue {
     std::unique_lock lock(mutex_);
     news_.wait(lock, [&, last = added_] { return added_ - tasks_.size() >= last; });
   }
+  /// For the task that runs, of its queue: a graph's tasks may run in another one than was captured.
+  static Queue& running() { return *running_; }
   /// For the task that runs: when the one before it ended.
-  Moment before() const { return moment_; }
+  Moment before() const { return last_ended_; }
   /// For the task that runs: it has ended then, not when its thread comes to say so.
-  void end_at(Moment moment) { ended_at_ = moment; }
+  void end_at(Moment moment) { ends_at_ = moment; }
   static void wait_for_all(int device) {
     const std::lock_guard lock(all_mutex);
     for (Queue* const queue : all) {
@@ -104,6 +106,7 @@ class Queue {
     threads_.emplace_back([this] { work(); });
   }
   void work() {
+    running_ = this;
     std::unique_lock lock(mutex_);
     for (;;) {
       news_.wait(lock, [&] {
@@ -117,8 +120,8 @@ class Queue {
       task.group(group);
       lock.lock();
       if (++task.ended == task.groups) {
-        moment_ = ended_at_ != Moment{} ? ended_at_ : std::chrono::steady_clock::now();
-        ended_at_ = {};
+        last_ended_ = ends_at_ != Moment{} ? ends_at_ : std::chrono::steady_clock::now();
+        ends_at_ = {};
         tasks_.pop_front();
         news_.notify_all();
       }
@@ -127,6 +130,7 @@ class Queue {
 
   static std::mutex all_mutex;
   static std::set<Queue*> all;
+  static thread_local Queue* running_;  // whose thread this is
 
   const int device_;
   std::mutex mutex_;
@@ -135,12 +139,13 @@ class Queue {
   std::uint64_t added_ = 0;
   std::unique_ptr<Recording> recording_;  // null: it is not captured
   bool stopping_ = false;
-  Moment moment_{},
-      ended_at_{};  // of the last task; what the one that runs says. Its thread's, then mutex_'s
+  Moment last_ended_{};  // the last task; written under mutex_, read by the task that runs
+  Moment ends_at_{};     // set by the task that runs, for itself
   std::vector<std::thread> threads_;
 };
 std::mutex Queue::all_mutex;
 std::set<Queue*> Queue::all;
+thread_local Queue* Queue::running_ = nullptr;
 
 namespace {
 Queue& queue_of(Stream stream) {
@@ -209,10 +214,10 @@ ApiError StreamSynchronize(Stream stream) {
   return Success;
 }
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
-  Queue& queue = queue_of(stream);
-  queue.add(1, 1, [=, &queue, added = std::chrono::steady_clock::now()](std::uint32_t) {
+  queue_of(stream).add(1, 1, [=, added = std::chrono::steady_clock::now()](std::uint32_t) {
     const int source = device_of(from), destination = device_of(to);
     if (!copies_take_time() || source == destination) return copy(to, from, bytes);
+    Queue& queue = Queue::running();
     queue.end_at(take_copy(source, destination, bytes, std::max(added, queue.before()),
                            [&] { copy(to, from, bytes); }));
   });
@@ -235,8 +240,8 @@ ApiError EventDestroy(Event event) {
 ApiError EventRecord(Event event, Stream stream) {
   if (queue_of(stream).is_captured()) return ErrorInvalidValue;
   event->expect();
-  Queue& queue = queue_of(stream);
-  queue.add(1, 1, [event, &queue, added = std::chrono::steady_clock::now()](std::uint32_t) {
+  queue_of(stream).add(1, 1, [event, added = std::chrono::steady_clock::now()](std::uint32_t) {
+    Queue& queue = Queue::running();
     const Moment at = std::max(added, queue.before());
     event->reach(at);
     queue.end_at(at);
@@ -254,11 +259,11 @@ ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
   return Success;
 }
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
-  Queue& queue = queue_of(stream);
-  queue.add(
-      1, 1,
-      [event, &queue, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
+  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
+  queue_of(stream).add(
+      1, 1, [event, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
         event->wait(until);
+        Queue& queue = Queue::running();
         if (until > 0) queue.end_at(std::max({added, queue.before(), event->at()}));
       });
   return Success;
