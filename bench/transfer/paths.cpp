@@ -22,8 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kGap = 256;  // adjacent copies would be one
 constexpr std::size_t kBytes = (std::size_t{1} << 30) + 256 * kGap;
-constexpr std::uint32_t kCounts[] = {1, 2, 8, 32, 64, 128, 256};
-constexpr std::size_t kSizes[] = {512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+// Most are between the points of a profile, powers of two.
+constexpr std::uint32_t kCounts[] = {1, 3, 6, 12, 24, 48, 64, 96, 192, 256};
+constexpr std::size_t kSizes[] = {512,      1536,     4 << 10,   6 << 10,    24 << 10,
+                                  64 << 10, 96 << 10, 384 << 10, 1536 << 10, 4 << 20};
 
 class Memory {
  public:

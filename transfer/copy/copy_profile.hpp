@@ -33,13 +33,11 @@ ESKER_API const char* to_string(Direction direction) noexcept;
 ///           of_machine() and measure_copies() say what holds here.
 class ESKER_API CopyProfile {
  public:
-  static constexpr std::uint32_t kCounts = 5, kSizes = 8;
-  static constexpr std::uint64_t count_at(std::uint32_t i) {
-    return std::uint64_t{1} << (2 * i);
-  }  // 1 to 256
-  static constexpr std::uint64_t bytes_at(std::uint32_t i) {
-    return std::uint64_t{512} << (2 * i);
-  }  // to 8 MiB
+  static constexpr std::uint32_t kCounts = 9, kSizes = 15;
+  /// 1 to 256.
+  static constexpr std::uint64_t count_at(std::uint32_t i) { return std::uint64_t{1} << i; }
+  /// 512 B to 8 MiB.
+  static constexpr std::uint64_t bytes_at(std::uint32_t i) { return std::uint64_t{512} << i; }
 
   CopyProfile();
 
@@ -72,7 +70,7 @@ struct CopyMeasurement {
   std::size_t bytes = std::size_t{256} << 20;  // on each side: larger sets are computed
   std::uint32_t repeats = 7;
 };
-/// Measures each path, direction, number and size: about a second. Nothing else should run on the device.
+/// Measures each path, direction, number and size: some seconds. Nothing else should run on the device.
 ESKER_API CopyProfile measure_copies(const Device& device, const CopyMeasurement& how = {});
 
 }  // namespace esker::transfer

@@ -49,7 +49,7 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
             const double less =
                 c < 2 ? profile.at(direction, path, c, s - 1) : profile.at(direction, path, c - 1, s);
             profile.set(direction, path, c, s,
-                        c < 2 ? 4 * less : less + 4 * (less - profile.at(direction, path, c - 2, s)));
+                        c < 2 ? 2 * less : less + 2 * (less - profile.at(direction, path, c - 2, s)));
             continue;
           }
           std::vector<Copy> copies;
