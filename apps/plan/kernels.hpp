@@ -18,9 +18,9 @@ struct Synthetic {
   static constexpr std::uint32_t kMost = 8;
   const std::uint32_t* in[kMost];
   std::uint32_t* out[kMost];
-  std::uint32_t ins, outs, salt;
+  std::uint32_t ins, outs, seed;
   ESKER_HD void at(std::uint64_t i) const {
-    std::uint32_t sum = salt;
+    std::uint32_t sum = seed;
     for (std::uint32_t r = 0; r < ins; ++r) sum = mixed(sum, in[r][i]);
     for (std::uint32_t w = 0; w < outs; ++w) out[w][i] = mixed(sum, w);
   }

@@ -20,7 +20,6 @@ struct Shape {
   bool outbound = true;         // tree
   bool syrk_on_host = false;    // cholesky
   bool linear = false;          // synthetic kernels of linear work, whatever the graph
-  std::uint32_t on_entry = 10, least_reads = 2, most_reads = 3, least_writes = 2, most_writes = 2;  // random
 };
 
 /// A graph, and what each of its kernels does.
@@ -30,9 +29,10 @@ class Program {
   Program(const esker::Device& device, const Shape& shape);
 
   esker::transfer::Plan& plan() { return plan_; }
-  const esker::transfer::OperandGraph& graph() const { return graph_; }
   /// After build(): values for what is there on entry.
   void fill();
+  /// Before a run that is to be verified: results are what no program computes.
+  void clear_results();
   /// After a run. Against the same computation on the host, another one where there is one: a factorization
   /// of the whole matrix, a product without tiles.
   bool is_right() const;

@@ -43,11 +43,11 @@ bool Program::is_synthetic_right() const {
     for (const std::uint32_t read : graph_.reads(k)) {
       for (std::uint64_t i = 0; i < sums.size(); ++i) sums[i] = mixed(sums[i], values[read][i]);
     }
-    std::uint32_t salt = 0;
+    std::uint32_t number = 0;
     for (const std::uint32_t written : graph_.writes(k)) {
       values[written] = sums;
-      for (std::uint32_t& word : values[written]) word = mixed(word, salt);
-      ++salt;
+      for (std::uint32_t& word : values[written]) word = mixed(word, number);
+      ++number;
     }
   }
   for (std::uint32_t i = 0; i < graph_.operands(); ++i) {

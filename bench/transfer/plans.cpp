@@ -125,6 +125,95 @@ std::pair<Allocations, Allocations> allocations_of(const Plan& plan) {
   return {separate, arenas};
 }
 
+/// Both sides run the same plan, which fuses transfers: the paper's table is about allocations.
+nlohmann::json print_allocations(const TransferBench& bench, const char* what, std::uint64_t floats,
+                                 Plan& plan, const Stream& stream) {
+  const auto [separate, arenas] = allocations_of(plan);
+  const auto allocate_and_run = [&](const Allocations& allocations) {
+    return [&bench, &plan, &stream, made = allocations] {
+      made.make(bench.device);
+      plan.run(stream);
+    };
+  };
+  return print_turns(bench, fmt::format("{}, {}", what, size_of(floats)),
+                     {{"apart", allocate_and_run(separate)}, {"fused", allocate_and_run(arenas)}},
+                     std::max(1u, calls_for(bench, floats) / 10));
+}
+
+/// The program as a graph that has been replayed and verified.
+DeviceGraph replayed(const Device& device, Program& program, const Stream& stream) {
+  DeviceGraph graph = device.graph(stream, [&](const Stream& to) { program.plan().add_to(to); });
+  program.clear_results();
+  graph.launch(stream);
+  stream.synchronize();
+  program.plan().check();
+  if (!program.is_right()) throw std::runtime_error("a replayed program gave a wrong result");
+  return graph;
+}
+
+/// Operands that cross in one copy, by a plan whose kernel has no work: what is left is that copy.
+class Group {
+ public:
+  Group(const Device& device, std::uint64_t operands, std::uint64_t floats, bool is_upload)
+      : device_{device}, plan_{device}, is_upload_{is_upload} {
+    for (std::uint64_t i = 0; i < operands; ++i)
+      operands_.push_back(plan_.operand<float>(floats, {{}, is_upload ? Life::kInput : Life::kResult}));
+    const std::vector<PlanOperand<float>> none;
+    plan_.on_device(is_upload ? operands_ : none, is_upload ? none : operands_,
+                    [this](const Stream&, auto in, auto out) {
+                      if (!at_.empty()) return;
+                      // The plan's memory, which stays until it is built again.
+                      for (const auto& span : in) at_.push_back(const_cast<float*>(span.data()));
+                      for (const auto& span : out) at_.push_back(span.data());
+                    });
+    plan_.build();
+    if (plan_.schedule().startups.size() != 1) throw std::runtime_error("the operands are not one group");
+    plan_.run();
+  }
+  Group(const Group&) = delete;
+  Plan& plan() { return plan_; }
+
+  /// Whether `cross` moves another value for each element.
+  template <class Cross>
+  void verify(const Cross& cross, const Stream& stream) {
+    const std::uint64_t floats = operands_.front().size;
+    const auto staging = device_.pinned<float>(floats);
+    ++round_;
+    const auto value = [&](std::size_t operand, std::uint64_t i) {
+      return static_cast<float>((round_ * 31 + operand * 7 + i) % 8191);
+    };
+    const auto copy = [&](float* to, const float* from) {
+      device_.copy_async(to, from, floats * sizeof(float), stream);
+      stream.synchronize();
+    };
+    for (std::size_t operand = 0; operand < operands_.size(); ++operand) {
+      const std::span<float> host = plan_.host(operands_[operand]);
+      for (std::uint64_t i = 0; i < floats; ++i) {
+        host[i] = is_upload_ ? value(operand, i) : -1;
+        staging.data()[i] = is_upload_ ? -1 : value(operand, i);
+      }
+      copy(at_[operand], staging.data());
+    }
+    cross();
+    plan_.check();
+    for (std::size_t operand = 0; operand < operands_.size(); ++operand) {
+      if (is_upload_) copy(staging.data(), at_[operand]);
+      const float* const is = is_upload_ ? staging.data() : plan_.host(operands_[operand]).data();
+      for (std::uint64_t i = 0; i < floats; ++i) {
+        if (is[i] != value(operand, i)) throw std::runtime_error("a group did not cross");
+      }
+    }
+  }
+
+ private:
+  Device device_;
+  Plan plan_;
+  const bool is_upload_;
+  std::vector<PlanOperand<float>> operands_;
+  std::vector<float*> at_;  // on the device
+  std::uint64_t round_ = 0;
+};
+
 }  // namespace
 
 nlohmann::json take_fusion(const TransferBench& bench) {
@@ -144,20 +233,9 @@ nlohmann::json take_allocation(const TransferBench& bench) {
   nlohmann::json results;
   const Stream stream = bench.device.stream();
   for (const std::uint64_t floats : sizes_of(bench, {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096})) {
-    Addition apart(bench.device, floats, Solver::kUnfused), fused(bench.device, floats, Solver::kExact);
-    const auto [separate, arenas] = allocations_of(fused.plan);
-    results["addition"][size_of(floats)] = print_turns(bench, "addition, " + size_of(floats),
-                                                       {{"apart",
-                                                         [&, from = &separate] {
-                                                           from->make(bench.device);
-                                                           apart.plan.run(stream);
-                                                         }},
-                                                        {"fused",
-                                                         [&, from = &arenas] {
-                                                           from->make(bench.device);
-                                                           fused.plan.run(stream);
-                                                         }}},
-                                                       std::max(1u, calls_for(bench, floats) / 10));
+    Addition addition(bench.device, floats, Solver::kExact);
+    results["addition"][size_of(floats)] =
+        print_allocations(bench, "addition", floats, addition.plan, stream);
   }
   for (const NamedShape& named : programs_of(bench.seed)) {
     if (named.shape.graph != "figure2" && named.shape.graph != "horner" && named.shape.graph != "cg")
@@ -166,21 +244,8 @@ nlohmann::json take_allocation(const TransferBench& bench) {
       Shape shape = named.shape;
       shape.floats = floats;
       const auto program = made(bench.device, shape, {});
-      const auto [separate, arenas] = allocations_of(program->plan());
-      // Both fuse transfers: the paper's table is about allocations.
       results[named.name][size_of(floats)] =
-          print_turns(bench, fmt::format("{}, {}", named.name, size_of(floats)),
-                      {{"apart",
-                        [&, from = &separate] {
-                          from->make(bench.device);
-                          program->plan().run(stream);
-                        }},
-                       {"fused",
-                        [&, from = &arenas] {
-                          from->make(bench.device);
-                          program->plan().run(stream);
-                        }}},
-                      std::max(1u, calls_for(bench, floats) / 10));
+          print_allocations(bench, named.name, floats, program->plan(), stream);
     }
   }
   return results;
@@ -241,10 +306,8 @@ nlohmann::json take_programs(const TransferBench& bench) {
       const auto unfused = made(bench.device, shape, {.solver = Solver::kUnfused});
       const auto greedy = made(bench.device, shape, {.solver = Solver::kGreedy});
       const auto fused = made(bench.device, shape, {});
-      const auto as_graph = [&](Program& program) {
-        return bench.device.graph(stream, [&](const Stream& to) { program.plan().add_to(to); });
-      };
-      const DeviceGraph unfused_graph = as_graph(*unfused), fused_graph = as_graph(*fused);
+      const DeviceGraph unfused_graph = replayed(bench.device, *unfused, stream),
+                        fused_graph = replayed(bench.device, *fused, stream);
       const auto replay = [&](const DeviceGraph& graph) {
         graph.launch(stream);
         stream.synchronize();
@@ -275,17 +338,16 @@ nlohmann::json take_replay(const TransferBench& bench) {
   for (const std::uint64_t operands : {4u, 16u, 64u}) {
     for (const std::uint64_t floats : sizes_of(bench, {1, 4, 16, 64, 256})) {
       for (const bool is_upload : {true, false}) {
-        // A kernel without work: what is left is the plan's copy of one group.
-        Plan plan(bench.device);
-        std::vector<PlanOperand<float>> group;
-        for (std::uint64_t i = 0; i < operands; ++i) {
-          group.push_back(plan.operand<float>(floats, {{}, is_upload ? Life::kInput : Life::kResult}));
-        }
-        const std::vector<PlanOperand<float>> none;
-        plan.on_device(is_upload ? group : none, is_upload ? none : group, [](const Stream&, auto, auto) {});
-        plan.build();
-        if (plan.schedule().startups.size() != 1) throw std::runtime_error("the operands are not one group");
-        const DeviceGraph graph = bench.device.graph(stream, [&](const Stream& to) { plan.add_to(to); });
+        Group group(bench.device, operands, floats, is_upload);
+        const DeviceGraph graph =
+            bench.device.graph(stream, [&](const Stream& to) { group.plan().add_to(to); });
+        const auto replay = [&] {
+          graph.launch(stream);
+          stream.synchronize();
+        };
+        const auto run = [&] { group.plan().run(stream); };
+        group.verify(replay, stream);
+        group.verify(run, stream);
         const std::uint64_t bytes = operands * floats * sizeof(float);
         const auto host = bench.device.pinned<std::byte>(bytes);
         const auto device = bench.device.memory<std::byte>(bytes);
@@ -293,12 +355,8 @@ nlohmann::json take_replay(const TransferBench& bench) {
             fmt::format("{} x {} to the {}", operands, size_of(floats), is_upload ? "device" : "host");
         results[what] =
             print_turns(bench, what,
-                        {{"replayed",
-                          [&] {
-                            graph.launch(stream);
-                            stream.synchronize();
-                          }},
-                         {"run", [&] { plan.run(stream); }},
+                        {{"replayed", replay},
+                         {"run", run},
                          {"one copy",
                           [&] {
                             bench.device.copy_async(is_upload ? device.data() : host.data(),

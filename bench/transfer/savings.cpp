@@ -1,6 +1,6 @@
 // Startups that plans save, by solver, and how long planning takes (Kessler, Table 4).
 #include <algorithm>
-#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -79,9 +79,9 @@ std::vector<Row> rows_of(const TransferBench& bench) {
 struct Saved {
   std::uint32_t median, least, most;
 };
-Saved saved_by(const Row& row, const SolveOptions& options) {
+Saved saved_by(const std::vector<OperandGraph>& graphs, const SolveOptions& options) {
   std::vector<std::uint32_t> saved;
-  for (const OperandGraph& graph : row.graphs) {
+  for (const OperandGraph& graph : graphs) {
     const std::vector<Transfer> transfers = transfers_of(graph);
     const Schedule schedule = make_schedule(graph, transfers, options);
     check_schedule(graph, transfers, schedule);
@@ -91,21 +91,15 @@ Saved saved_by(const Row& row, const SolveOptions& options) {
   return {saved[saved.size() / 2], saved.front(), saved.back()};
 }
 
-/// Median of the graphs and of some repeats.
-double plan_microseconds(const std::vector<OperandGraph>& graphs, const SolveOptions& options,
-                         std::uint32_t repeats) {
-  std::vector<double> times;
-  std::size_t startups = 0;
-  for (const OperandGraph& graph : graphs) {
-    for (std::uint32_t i = 0; i < repeats; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      startups += make_schedule(graph, transfers_of(graph), options).startups.size();
-      times.push_back(
-          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
-    }
-  }
-  std::sort(times.begin(), times.end());
-  return startups == ~std::size_t{0} ? 0 : times[times.size() / 2];
+/// Plans one graph after the other, a graph a call: a turn of calls_of() plans them all.
+std::function<void()> planner(const std::vector<OperandGraph>& graphs, const SolveOptions& options) {
+  return [&graphs, options, next = std::size_t{0}]() mutable {
+    const OperandGraph& graph = graphs[next++ % graphs.size()];
+    (void)make_schedule(graph, transfers_of(graph), options);
+  };
+}
+std::uint32_t calls_of(const std::vector<OperandGraph>& graphs) {
+  return graphs.size() == 1 ? 21 : static_cast<std::uint32_t>(graphs.size());
 }
 
 }  // namespace
@@ -128,14 +122,18 @@ nlohmann::json take_savings(const TransferBench& bench) {
         {"graph", row.name},
         {"paper", {{"greedy", row.papers_greedy}, {"tight", row.papers_tight}, {"ms", row.papers_ms}}}};
     fmt::print("{:40}", row.name);
-    for (const Side& side : sides) {
-      const Saved saved = saved_by(row, side.options);
-      const double time = plan_microseconds(row.graphs, side.options, row.graphs.size() == 1 ? 21 : 1);
-      fmt::print("  {} {}", side.name, saved.median);
+    std::vector<TransferSide> planners;
+    for (const Side& side : sides) planners.push_back({side.name, planner(row.graphs, side.options)});
+    const std::vector<Microseconds> times = take_turns(bench, planners, calls_of(row.graphs));
+    for (std::size_t i = 0; i < std::size(sides); ++i) {
+      const Saved saved = saved_by(row.graphs, sides[i].options);
+      fmt::print("  {} {}", sides[i].name, saved.median);
       if (row.graphs.size() > 1) fmt::print(" ({} to {})", saved.least, saved.most);
-      fmt::print(" in {:.1f} us", time);
-      result[side.name] = {
-          {"median", saved.median}, {"min", saved.least}, {"max", saved.most}, {"median_us", time}};
+      fmt::print(" in {:.1f} us", times[i].median);
+      result[sides[i].name] = {{"median", saved.median},
+                               {"min", saved.least},
+                               {"max", saved.most},
+                               {"median_us", times[i].median}};
     }
     fmt::print("  [greedy {}, tight {}, {:.1f} ms]\n", row.papers_greedy, row.papers_tight, row.papers_ms);
     results.push_back(result);
@@ -144,16 +142,17 @@ nlohmann::json take_savings(const TransferBench& bench) {
 }
 
 nlohmann::json take_planning(const TransferBench& bench) {
-  nlohmann::json results = nlohmann::json::array();
+  nlohmann::json results;
   for (const std::uint32_t kernels : {25u, 50u, 100u, 200u, 400u}) {
     std::vector<OperandGraph> graphs;
     for (std::uint64_t i = 0; i < 21; ++i)
       graphs.push_back(random_graph({kernels, 12, 2, 3, 1, 2}, bench.seed + i, kBytes));
-    const double exact = plan_microseconds(graphs, {Solver::kExact}, 51);
-    const double greedy = plan_microseconds(graphs, {Solver::kGreedy, 4, bench.seed}, 3);
-    fmt::print("{:4} kernels: exact {:.2f} us, greedy with 4 attempts {:.1f} us, {:.0f}x\n", kernels, exact,
-               greedy, greedy / exact);
-    results.push_back({{"kernels", kernels}, {"exact_us", exact}, {"greedy_us", greedy}});
+    const SolveOptions greedy{Solver::kGreedy, 4, bench.seed}, exact{Solver::kExact};
+    for (const SolveOptions& options : {greedy, exact}) (void)saved_by(graphs, options);  // which verifies
+    const std::string what = fmt::format("{} kernels", kernels);
+    results[what] = print_turns(
+        bench, what, {{"greedy, 4 attempts", planner(graphs, greedy)}, {"exact", planner(graphs, exact)}},
+        calls_of(graphs));
   }
   return results;
 }

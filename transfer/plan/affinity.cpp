@@ -16,10 +16,12 @@ bool overlap(const Transfer& a, const Transfer& b) {
   return a.from == b.from && a.to == b.to && a.earliest <= b.latest && b.earliest <= a.latest;
 }
 
+constexpr double kSiblingBonus = 0.25;  // the paper's epsilon: for operands of one kernel
+
 /// Weights between transfers, which are as many as the operands that cross.
 class AffinityGraph {
  public:
-  AffinityGraph(const OperandGraph& graph, std::span<const Transfer> transfers, double sibling_bonus)
+  AffinityGraph(const OperandGraph& graph, std::span<const Transfer> transfers)
       : size_{transfers.size()}, weights_(size_ * size_, 0) {
     for (std::size_t a = 0; a < size_; ++a) {
       for (std::size_t b = a + 1; b < size_; ++b) {
@@ -37,7 +39,7 @@ class AffinityGraph {
         for (const std::size_t b : used) {
           if (a == b || a == size_ || b == size_) continue;
           double& weight = weights_[a * size_ + b];
-          if (weight == 1) weight += sibling_bonus;
+          if (weight == 1) weight += kSiblingBonus;
         }
       }
     }
@@ -159,7 +161,7 @@ Schedule schedule_by_affinity(const OperandGraph& graph, std::span<const Transfe
                 "schedule_by_affinity: an operand crosses more than once, or has an address: make_schedule() "
                 "takes such graphs");
   }
-  const AffinityGraph affinity(graph, transfers, options.sibling_bonus);
+  const AffinityGraph affinity(graph, transfers);
   const Path order = memory_order(affinity, transfers, options);
   std::vector<std::uint32_t> times(transfers.size(), 0);
   choose_greedily(transfers, order, times);

@@ -12,8 +12,7 @@ namespace esker::transfer {
 struct AffinityOptions {
   std::uint32_t attempts = 4;  // depth-first searches a component, of which the heaviest path is taken
   std::uint64_t seed = 1;
-  bool tight = false;           // operands of one kernel go up as late as they can together
-  double sibling_bonus = 0.25;  // the paper's epsilon: for operands of one kernel
+  bool tight = false;  // operands of one kernel go up as late as they can together
 };
 
 /// Section 4 as printed. The affinity of two operands is the number of directions in which their intervals

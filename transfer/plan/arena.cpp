@@ -16,11 +16,6 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
   return (bytes + alignment - 1) & ~(alignment - 1);
 }
 
-/// What a storage takes. Neighbours at addresses have no gaps, so they have none on devices.
-std::uint64_t space_of(const Operand& operand, std::uint64_t alignment) {
-  return operand.host_address != 0 ? operand.bytes : round_up(operand.bytes, alignment);
-}
-
 /// Storages that copies keep together, in memory order.
 struct Block {
   std::vector<std::uint32_t> storages;

@@ -11,6 +11,12 @@
 
 namespace esker::transfer {
 
+/// What an operand takes of a place. Neighbours at addresses of the host have no gaps, so they have none on
+/// devices. `alignment` is a power of two.
+inline std::uint64_t space_of(const Operand& operand, std::uint64_t alignment) {
+  return operand.host_address != 0 ? operand.bytes : (operand.bytes + alignment - 1) & ~(alignment - 1);
+}
+
 /// One allocation a place, and the offsets of storages in it, in bytes.
 ///
 /// Contract. A startup's operands stand next to each other in both its places, with the same gaps, so one

@@ -84,7 +84,7 @@ class Residency {
 
  private:
   std::uint64_t bytes_of(std::uint32_t operand) const {
-    return (graph_.operand(operand).bytes + alignment_ - 1) & ~(alignment_ - 1);
+    return space_of(graph_.operand(operand), alignment_);
   }
   void reserve(std::uint32_t operand, std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t k = first; k <= last; ++k) used_[k] += bytes_of(operand);
@@ -166,15 +166,11 @@ class Residency {
 /// Each transfer by itself, at its last time up and its first time down.
 Schedule separate(const OperandGraph& graph, const std::vector<Transfer>& transfers) {
   Schedule schedule;
-  std::vector<std::uint32_t> place_of(graph.operands());
-  for (std::uint32_t i = 0; i < graph.operands(); ++i) {
-    place_of[i] = i;
-    schedule.order.push_back(i);
-  }
+  for (std::uint32_t i = 0; i < graph.operands(); ++i) schedule.order.push_back(i);
   for (const Transfer& transfer : transfers) {
     schedule.startups.push_back({transfer.from, transfer.to,
-                                 transfer.is_upload() ? transfer.latest : transfer.earliest,
-                                 place_of[transfer.operand], 1});
+                                 transfer.is_upload() ? transfer.latest : transfer.earliest, transfer.operand,
+                                 1});
   }
   sort_startups(schedule.startups);
   return schedule;
@@ -206,7 +202,6 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
     if (layout.bytes.size() > 1 && layout.bytes[1] > device_bytes) return;
     best = BoundedSchedule{std::move(transfers), std::move(schedule), std::move(layout)};
   };
-  std::uint64_t most_needed = 0;
   // Neighbours that stay together leave holes: with fewer bytes to fill there is room for these.
   for (const double share : {1.0, 0.9, 0.8, 0.7, 0.6, 0.5}) {
     const auto limit = static_cast<std::uint64_t>(share * static_cast<double>(device_bytes));
@@ -219,17 +214,16 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
         consider(transfers, separate(graph, transfers));
       } catch (const Error& error) {
         // With all bytes that is the answer; with fewer, one way less.
-        if (share == 1.0) throw;
+        if (share == 1.0 || error.kind() != Error::Kind::kOutOfMemory) throw;
       }
     }
   }
   if (best) return std::move(*best);
-  const auto smallest =
-      lay_out(graph, separate(graph, Residency(graph, device_bytes, alignment).transfers(false)));
-  most_needed = smallest.bytes.size() > 1 ? smallest.bytes[1] : 0;
+  const Layout smallest =
+      lay_out(graph, separate(graph, Residency(graph, device_bytes, alignment).transfers(false)), alignment);
   throw Error(Error::Kind::kOutOfMemory,
               fmt::format("schedule_bounded: no layout in {} bytes of the device was found; one takes {}",
-                          device_bytes, most_needed));
+                          device_bytes, smallest.bytes.back()));
 }
 
 }  // namespace esker::transfer

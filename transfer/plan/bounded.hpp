@@ -21,7 +21,7 @@ struct BoundedSchedule {
 /// each transfer gets as many times as memory allows, and schedule_exact() or schedule_shared() fuses them.
 ///
 /// A heuristic. `schedule.lower_bound` is fewest_startups_bounded() for up to 12 operands, and else what the
-/// graph needs without a limit. There is no certificate.
+/// graph needs without a limit. `schedule.certificate` is empty.
 ///
 /// Errors. Error{kOutOfMemory}: a kernel's operands alone do not fit, with its name, or no layout that was
 ///         tried does. Error{kTransfer}: a graph of several devices, or that changes operands in place.
@@ -33,7 +33,10 @@ inline constexpr std::uint32_t kNoSchedule = ~std::uint32_t{0};
 /// The fewest startups of a program whose operands on the device have at most so many bytes at any time, by
 /// search over all sets that may be there before each kernel; kNoSchedule where a kernel does not fit. It
 /// takes any operands that cross at one time in one direction for one startup, whatever the order in memory,
-/// so it is a lower bound. Of one device, in single assignment, of at most 20 operands.
+/// so it is a lower bound.
+///
+/// Errors. Error{kTransfer}: a graph of several devices, of more than 20 operands, or that changes operands
+///         in place.
 ESKER_API std::uint32_t fewest_startups_bounded(const OperandGraph& graph, std::uint64_t device_bytes,
                                                 std::uint64_t alignment = 128);
 

@@ -5,12 +5,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <esker/error.hpp>
 #include <esker/transfer/plan/bounded.hpp>
 
 namespace esker::transfer {
 
 namespace {
 
+constexpr std::uint32_t kMostOperands = 20;
 using Set = std::uint32_t;  // of operands
 
 /// Which values are on the device, and which the host has.
@@ -24,7 +28,7 @@ class Search {
   Search(const OperandGraph& graph, std::uint64_t limit, std::uint64_t alignment)
       : graph_{graph}, limit_{limit} {
     for (std::uint32_t i = 0; i < graph.operands(); ++i)
-      bytes_.push_back((graph.operand(i).bytes + alignment - 1) & ~(alignment - 1));
+      bytes_.push_back(space_of(graph.operand(i), alignment));
   }
 
   std::uint32_t fewest() {
@@ -112,6 +116,13 @@ class Search {
 
 std::uint32_t fewest_startups_bounded(const OperandGraph& graph, std::uint64_t device_bytes,
                                       std::uint64_t alignment) {
+  if (graph.places() > 2 || graph.has_versions() || graph.operands() > kMostOperands) {
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("fewest_startups_bounded: a graph of {} operands and {} devices{}: it searches "
+                            "those of up to {} on one device, in single assignment",
+                            graph.operands(), graph.places() - 1,
+                            graph.has_versions() ? " that changes operands in place" : "", kMostOperands));
+  }
   return Search(graph, device_bytes, alignment).fewest();
 }
 

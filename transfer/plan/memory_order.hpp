@@ -29,6 +29,12 @@ struct Run {
 /// The runs of items in this row, joined greedily: the fewest where an item has one window a lane.
 std::vector<Run> runs_of(const std::vector<const Item*>& row);
 
+/// Whether a time is in both windows, or runs, of one lane.
+template <class A, class B>
+bool overlap(const A& a, const B& b) {
+  return a.lane == b.lane && a.earliest <= b.latest && b.earliest <= a.latest;
+}
+
 /// The row with the fewest runs, and these. `best_known` is what a heuristic has found.
 struct Row {
   std::vector<const Item*> items;
@@ -37,7 +43,8 @@ struct Row {
 Row search_row(const std::vector<Item>& items, const Row& best_known);
 Row heuristic_row(const std::vector<Item>& items);
 
-/// The fewest points that stab the windows, lane by lane: no row has fewer runs.
+/// The fewest points that stab the windows of each lane: no row has fewer runs.
+std::vector<std::uint32_t> least_runs_of_lanes(std::vector<Window> windows);
 std::uint32_t least_runs(const std::vector<Item>& items);
 
 }  // namespace esker::transfer::detail

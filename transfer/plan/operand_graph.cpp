@@ -37,6 +37,11 @@ std::uint32_t OperandGraph::add_version(std::uint32_t operand, std::string name)
                 fmt::format("OperandGraph::add_version: {} has been written again as {}", describe(operand),
                             describe(states_[operand].next_version)));
   }
+  if (operands_[operand].on_exit) {
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("OperandGraph::add_version: {} is wanted on exit, so it cannot be overwritten",
+                            describe(operand)));
+  }
   Operand version = operands_[operand];
   version.name = name.empty() ? version.name + "'" : std::move(name);
   version.on_entry = version.on_exit = false;

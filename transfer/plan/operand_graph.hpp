@@ -30,7 +30,7 @@ struct Operand {
 ///          shares its predecessor's memory.
 /// Errors   Error{kTransfer}, naming the kernel and the operand: one that does not exist, one written twice
 ///          or after it is there on entry, one read before it is written, one read after a later version of
-///          it has been written. The graph is unchanged.
+///          it has been written, one that is wanted on exit and has a later version. The graph is unchanged.
 class ESKER_API OperandGraph {
  public:
   static constexpr std::uint32_t kMostPlaces = 256;

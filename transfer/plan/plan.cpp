@@ -62,10 +62,11 @@ struct Plan::State {
     return (place == 0 ? host_arena.data() : device_arena.data()) + offset;
   }
   void require_built(const char* call) const {
-    if (is_built) return;
-    refuse(fmt::format("::{}: {}", call,
-                       was_built ? "a kernel or an operand has been added since build(): build it again"
-                                 : "it has not been built"));
+    if (cannot_run != nullptr) refuse(fmt::format("::{}: {}", call, cannot_run));
+  }
+  void has_changed() {
+    if (cannot_run == nullptr)
+      cannot_run = "a kernel or an operand has been added since build(): build it again";
   }
   void require_steps(const char* call) {
     require_built(call);
@@ -96,13 +97,14 @@ struct Plan::State {
   Stream stream;  // for runs that name none
   std::vector<DeclaredOperand> operands;
   std::vector<DeclaredKernel> kernels;
-  bool is_built = false, was_built = false;
+  const char* cannot_run = "it has not been built";  // null: it can
 
   BuildOptions options;
   OperandGraph graph;
   std::vector<Transfer> transfers;
   Schedule schedule;
   Layout layout;
+  bool is_bounded = false;
   double plan_seconds = 0;
   PinnedArray<std::byte> host_arena;
   DeviceArray<std::byte> device_arena;
@@ -122,7 +124,7 @@ std::uint32_t Plan::add_operand(std::uint64_t bytes, std::uint64_t address, cons
   if (bytes == 0) refuse(fmt::format("::operand: operand {} ({}) has no elements", number, options.name));
   state_->operands.push_back(
       {options.name.empty() ? fmt::format("v{}", number) : options.name, bytes, address, options.life});
-  state_->is_built = false;
+  state_->has_changed();
   return number;
 }
 
@@ -136,7 +138,7 @@ void Plan::add_kernel(std::vector<UsedOperand> uses, DeviceFunction device, Host
   }
   state_->kernels.push_back({name.empty() ? fmt::format("kernel{}", number) : name, std::move(uses),
                              std::move(device), std::move(host)});
-  state_->is_built = false;
+  state_->has_changed();
 }
 
 OperandGraph Plan::State::make_graph() const {
@@ -218,7 +220,7 @@ void Plan::State::make_steps() {
 
 void Plan::build(const BuildOptions& options) {
   State& s = *state_;
-  s.is_built = false;
+  s.cannot_run = "the last build() has failed: build it again";
   if (s.kernels.empty()) refuse("::build: it has no kernels");
   s.options = options;
   s.graph = s.make_graph();
@@ -226,22 +228,29 @@ void Plan::build(const BuildOptions& options) {
   s.transfers = transfers_of(s.graph);
   s.schedule = make_schedule(s.graph, s.transfers,
                              {.solver = options.solver, .attempts = options.attempts, .seed = options.seed});
-  s.plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   s.layout = lay_out(s.graph, s.schedule);
-  s.layout.bytes.resize(2, 0);
-  if (options.device_bytes != 0 && s.layout.bytes[1] > options.device_bytes) {
+  s.layout.bytes.resize(2, 0);  // the device's where it has no kernel
+  s.layout.separate_bytes.resize(2, 0);
+  s.is_bounded = options.device_bytes != 0 && s.layout.bytes[1] > options.device_bytes;
+  if (s.is_bounded) {
+    if (options.solver != Solver::kExact)
+      refuse(
+          fmt::format("::build: solver {} takes {} bytes of the device, where device_bytes is {}: only "
+                      "solver exact keeps such a bound",
+                      to_string(options.solver), s.layout.bytes[1], options.device_bytes));
     BoundedSchedule bounded = schedule_bounded(s.graph, options.device_bytes);
     s.transfers = std::move(bounded.transfers);
     s.schedule = std::move(bounded.schedule);
     s.layout = std::move(bounded.layout);
   }
+  s.plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   // The old ones first, or both would have to fit.
   s.host_arena = {};
   s.device_arena = {};
   s.host_arena = s.device.pinned<std::byte>(s.layout.bytes[0], {"the host's operands of a plan"});
   s.device_arena = s.device.memory<std::byte>(s.layout.bytes[1], {"the device's operands of a plan", false});
   s.make_steps();
-  s.is_built = s.was_built = true;
+  s.cannot_run = nullptr;
 }
 
 void* Plan::host_address(std::uint32_t number) const {
@@ -321,7 +330,14 @@ const Layout& Plan::layout() const {
   state_->require_built("layout");
   return state_->layout;
 }
-double Plan::plan_seconds() const { return state_->plan_seconds; }
+const char* Plan::solver() const {
+  state_->require_built("solver");
+  return state_->is_bounded ? "bounded" : to_string(state_->options.solver);
+}
+double Plan::plan_seconds() const {
+  state_->require_built("plan_seconds");
+  return state_->plan_seconds;
+}
 
 double Plan::predicted_seconds() const {
   state_->require_built("predicted_seconds");
@@ -340,7 +356,7 @@ std::string Plan::report() const {
   state_->require_built("report");
   const State& s = *state_;
   std::string text = fmt::format("plan of {} kernels and {} operands on {}, solver {}\n", s.graph.kernels(),
-                                 s.graph.operands(), s.device.name(), to_string(s.options.solver));
+                                 s.graph.operands(), s.device.name(), solver());
   text += report_of(s.graph, s.transfers, s.schedule, s.layout);
   text += fmt::format("planned in {:.1f} us", s.plan_seconds * 1e6);
   if (const double seconds = predicted_seconds(); seconds > 0)

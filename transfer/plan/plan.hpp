@@ -29,7 +29,7 @@ struct BuildOptions {
   Solver solver = Solver::kExact;
   std::uint32_t attempts = 4;  // of the paper's heuristic
   std::uint64_t seed = 1;
-  /// Where the plan takes more, operands leave the device and come back (schedule_bounded()).
+  /// Where the plan takes more, operands leave the device and come back (schedule_bounded()). For kExact.
   std::uint64_t device_bytes = 0;  // most that the plan may take of the device; 0: what there is
   bool waits_for_copies = false;   // each one, as the paper's baseline does: to compare with
   CostModel cost = {};             // for the predicted time
@@ -52,7 +52,8 @@ struct OperandOptions {
 ///          outlives what it has put on a stream and the graphs that it is part of. The device's memory is
 ///          the plan's: a kernel keeps no pointer beyond its run.
 /// Errors   Error{kTransfer}: the program contradicts itself (OperandGraph says how), or has changed since
-///          build(). Error{kOutOfMemory}: the arenas do not fit.
+///          build(); device_bytes has to be kept by another solver than kExact. Error{kOutOfMemory}: the
+///          arenas do not fit.
 /// Source   Kessler (2019), sections 3 and 4.
 class ESKER_API Plan {
  public:
@@ -160,7 +161,9 @@ class ESKER_API Plan {
   const OperandGraph& graph() const;
   const Schedule& schedule() const;
   const Layout& layout() const;
-  double plan_seconds() const;       // that the solver took
+  /// "exact", "greedy", "tight", "unfused"; "bounded" where schedule_bounded() has planned it.
+  const char* solver() const;
+  double plan_seconds() const;       // that transfers, schedule and layout took
   double predicted_seconds() const;  // of all copies, by the cost model; 0 without one
   /// Times by operands, the program with its copies, startups, the bound, memory, predicted time.
   std::string report() const;

@@ -11,10 +11,6 @@ namespace esker::transfer::detail {
 
 namespace {
 
-bool overlap(const Window& a, const Window& b) {
-  return a.lane == b.lane && a.earliest <= b.latest && b.earliest <= a.latest;
-}
-
 /// Windows of two items that can share a startup; those with few times count for more.
 double weight(const Item& a, const Item& b) {
   double sum = 0;
@@ -83,9 +79,7 @@ std::vector<Run> runs_of(const std::vector<const Item*>& row) {
       std::uint32_t most = 0;  // times that are left
       for (const std::size_t i : open) {
         const Run& run = runs[i];
-        if (run.lane != window.lane || run.first + run.count != at || run.earliest > window.latest ||
-            window.earliest > run.latest)
-          continue;
+        if (run.first + run.count != at || !overlap(run, window)) continue;
         const std::uint32_t times =
             std::min(run.latest, window.latest) - std::max(run.earliest, window.earliest) + 1;
         if (times > most) std::tie(most, best) = std::tuple(times, i);
@@ -139,20 +133,28 @@ Row heuristic_row(const std::vector<Item>& items) {
   return {std::move(row), std::move(runs)};
 }
 
+std::vector<std::uint32_t> least_runs_of_lanes(std::vector<Window> windows) {
+  std::sort(windows.begin(), windows.end(),
+            [](const Window& a, const Window& b) { return a.latest < b.latest; });
+  std::vector<std::uint32_t> runs;
+  std::vector<std::int64_t> last;
+  for (const Window& window : windows) {
+    if (window.lane >= runs.size()) {
+      runs.resize(window.lane + 1, 0);
+      last.resize(window.lane + 1, -1);
+    }
+    if (window.earliest <= last[window.lane]) continue;
+    last[window.lane] = window.latest;
+    ++runs[window.lane];
+  }
+  return runs;
+}
+
 std::uint32_t least_runs(const std::vector<Item>& items) {
   std::vector<Window> windows;
   for (const Item& item : items) windows.insert(windows.end(), item.windows.begin(), item.windows.end());
-  std::sort(windows.begin(), windows.end(), [](const Window& a, const Window& b) {
-    return std::pair(a.lane, a.latest) < std::pair(b.lane, b.latest);
-  });
-  std::uint32_t runs = 0;
-  const Window* last = nullptr;
-  for (const Window& window : windows) {
-    if (last != nullptr && last->lane == window.lane && window.earliest <= last->latest) continue;
-    last = &window;
-    ++runs;
-  }
-  return runs;
+  const std::vector<std::uint32_t> runs = least_runs_of_lanes(std::move(windows));
+  return std::accumulate(runs.begin(), runs.end(), 0u);
 }
 
 }  // namespace esker::transfer::detail

@@ -32,21 +32,12 @@ class Search {
   const std::vector<std::uint32_t>& least_of_rest(std::uint32_t placed) {
     const auto [found, is_new] = least_.try_emplace(placed);
     if (!is_new) return found->second;
-    found->second.assign(lanes_, 0);
     std::vector<Window> windows;
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if ((placed >> i & 1) == 0)
         windows.insert(windows.end(), items_[i].windows.begin(), items_[i].windows.end());
     }
-    std::sort(windows.begin(), windows.end(),
-              [](const Window& a, const Window& b) { return a.latest < b.latest; });
-    std::vector<std::int64_t> last(lanes_, -1);
-    for (const Window& window : windows) {
-      if (static_cast<std::int64_t>(window.earliest) <= last[window.lane]) continue;
-      last[window.lane] = window.latest;
-      ++found->second[window.lane];
-    }
-    return found->second;
+    return found->second = least_runs_of_lanes(std::move(windows));
   }
 
   std::uint32_t bound(std::uint32_t placed) {
@@ -54,7 +45,7 @@ class Search {
     for (const std::uint32_t run : open_) ++open[runs_[run].lane];
     const std::vector<std::uint32_t>& least = least_of_rest(placed);
     std::uint32_t sum = static_cast<std::uint32_t>(runs_.size());
-    for (std::uint32_t lane = 0; lane < lanes_; ++lane)
+    for (std::uint32_t lane = 0; lane < least.size(); ++lane)
       sum += least[lane] > open[lane] ? least[lane] - open[lane] : 0;
     return sum;
   }
@@ -110,7 +101,7 @@ class Search {
       const Run& run = runs_[before[i]];
       if (run.lane != window.lane) continue;
       ++ends;
-      if (is_joined[i] || run.earliest > window.latest || window.earliest > run.latest) continue;
+      if (is_joined[i] || !overlap(run, window)) continue;
       ++fitting;
       const Run saved = run;
       std::vector<bool> joined = is_joined;

@@ -29,8 +29,8 @@ struct Schedule {
   std::vector<Startup> startups;
   std::uint32_t transfers = 0;    // startups without fusion
   std::uint32_t lower_bound = 0;  // no order and no times need fewer startups
-  /// Transfers, by their positions in transfers_of(), of which no two can share a startup: as many as
-  /// `lower_bound`.
+  /// Transfers, by their positions in transfers_of(), of which no two can share a startup. It proves
+  /// `lower_bound` where it has as many members; a search may have proved more.
   std::vector<std::uint32_t> certificate;
 
   std::uint32_t saved() const { return transfers - static_cast<std::uint32_t>(startups.size()); }

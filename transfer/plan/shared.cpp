@@ -19,7 +19,7 @@ using detail::Run;
 bool can_share(const Item& a, const Item& b) {
   for (const detail::Window& one : a.windows) {
     for (const detail::Window& other : b.windows) {
-      if (one.lane == other.lane && one.earliest <= other.latest && other.earliest <= one.latest) return true;
+      if (overlap(one, other)) return true;
     }
   }
   return false;

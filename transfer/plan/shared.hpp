@@ -17,8 +17,6 @@ inline constexpr std::uint32_t kMostSearched = 12;
 /// startup. Each set of up to `most_searched` storages is ordered by branch and bound, which is exact; a
 /// larger one by heavy edges of the graph of common groups and moves of stretches, with a gap to the bound
 /// (Schedule::gap()).
-///
-/// The certificate has fewer members than `lower_bound` where the search has proved more.
 ESKER_API Schedule schedule_shared(const OperandGraph& graph, std::span<const Transfer> transfers,
                                    std::uint32_t most_searched = kMostSearched);
 

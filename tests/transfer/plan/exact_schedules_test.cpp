@@ -97,7 +97,7 @@ constexpr std::uint64_t kGraphs = 10'000;
 constexpr std::uint64_t kGraphs = 100'000;
 #endif
 
-TEST(ExactSchedules, EqualBruteForceOn100000RandomGraphs) {
+TEST(ExactSchedules, EqualBruteForceOnRandomGraphs) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -110,7 +110,7 @@ TEST(ExactSchedules, EqualBruteForceOn100000RandomGraphs) {
     transfers += all.size();
     startups += disjoint_transfers(all).size();
   }
-  // They are not all trivial.
+  // They are not all trivial: of so many the means hardly vary.
   EXPECT_GT(transfers, 2 * kGraphs);
   EXPECT_LT(startups, transfers * 9 / 10);
 }

@@ -1,4 +1,6 @@
 // Plans on a device beside the same program on the host. The same body on the CPU and on a GPU.
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -66,7 +68,11 @@ struct Figure2 {
   Operand A, B, C, D, E, F, G, H, I, J, K, L, M;
 
   explicit Figure2(const Device& device) : plan{device} {
-    for (Operand* operand : all()) *operand = plan.operand<std::uint32_t>(kWords);
+    // J and K are results also where one more kernel reads them.
+    for (Operand* operand : all()) {
+      const Life life = operand == &J || operand == &K ? Life::kResult : Life::kByUses;
+      *operand = plan.operand<std::uint32_t>(kWords, {{}, life});
+    }
     plan.on_device(reads(B, A), writes(D, E), TwoOf{3}, "Kernel0");
     plan.on_host(
         reads(E, B), writes(F, G),
@@ -125,11 +131,18 @@ TEST(Plan, Figure2RunsRightWithEachSolver) {
   for (const Solver solver : {Solver::kExact, Solver::kGreedy, Solver::kTight, Solver::kUnfused}) {
     program.plan.build({.solver = solver});
     EXPECT_EQ(program.plan.schedule().saved(), solver == Solver::kUnfused ? 0u : 7u);
+    EXPECT_STREQ(program.plan.solver(), to_string(solver));
     for (int round = 0; round < 3; ++round) {
       program.fill(++seed);
       program.plan.run();
       program.expect_right();
     }
+  }
+  program.plan.build({.solver = Solver::kUnfused, .waits_for_copies = true});
+  for (int round = 0; round < 3; ++round) {
+    program.fill(++seed);
+    program.plan.run();
+    program.expect_right();
   }
 }
 
@@ -205,7 +218,36 @@ TEST(Plan, OneThatHasChangedSinceItWasBuiltIsRefused) {
   program.plan.build();
   program.fill(9);
   program.plan.run();
-  for (std::size_t i = 0; i < kWords; ++i) ASSERT_NE(program.plan.host(more).data(), nullptr);
+  program.expect_right();
+  const auto sums = program.plan.host(more);
+  const Words j = program.plan.host(program.J), k = program.plan.host(program.K);
+  for (std::size_t i = 0; i < kWords; ++i) ASSERT_EQ(sums[i], j[i] + 3 * k[i]) << i;
+}
+
+TEST(Plan, OneWhoseBuildHasFailedSaysSo) {
+  Figure2 program(Device::open(backend()));
+  const auto failed = [&] { program.plan.build({.device_bytes = 4096}); };
+  EXPECT_TRUE(contains(error_of(failed), "Kernel0"));
+  EXPECT_TRUE(contains(error_of([&] { program.plan.run(); }), "the last build() has failed"));
+  program.plan.build();
+  program.plan.run();
+  EXPECT_TRUE(contains(error_of(failed), "Kernel0"));
+  EXPECT_TRUE(contains(error_of([&] { program.plan.run(); }), "the last build() has failed"));
+  EXPECT_TRUE(contains(error_of([&] { (void)program.plan.solver(); }), "the last build() has failed"));
+}
+
+TEST(Plan, WithoutAKernelOnTheDeviceItTakesNothingOfIt) {
+  Plan plan(Device::open(backend()));
+  const auto a = plan.operand<std::uint32_t>(8), b = plan.operand<std::uint32_t>(8);
+  plan.on_host(reads(a), writes(b), [](Words in, std::span<std::uint32_t> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i] + 1;
+  });
+  plan.build({.device_bytes = 1});
+  EXPECT_EQ(plan.layout().bytes[1], 0u);
+  EXPECT_EQ(plan.layout().separate_bytes[1], 0u);
+  plan.host(a)[3] = 7;
+  plan.run();
+  EXPECT_EQ(plan.host(b)[3], 8u);
 }
 
 TEST(Plan, ErrorsNameWhatIsWrong) {
@@ -228,6 +270,23 @@ TEST(Plan, ErrorsNameWhatIsWrong) {
   other.on_device(reads(in, inside), writes(out), Add{}, "early");
   const std::string early = error_of([&] { other.build(); });
   EXPECT_TRUE(contains(early, "early") && contains(early, "inside")) << early;
+  Plan twice(device);
+  const auto x = twice.operand<std::uint32_t>(8, {.name = "x"});
+  twice.on_host(
+      updates(x, x), [](std::span<std::uint32_t>, std::span<std::uint32_t>) {}, "both");
+  EXPECT_TRUE(contains(error_of([&] { twice.build(); }), "kernel both updates x twice"));
+  Plan chain(device);
+  const auto first = chain.operand<std::uint32_t>(8), last = chain.operand<std::uint32_t>(8);
+  const auto between = chain.operand<std::uint32_t>(8, {.name = "between"});
+  chain.on_device(reads(first, first), writes(between), Add{});
+  chain.on_device(reads(between, between), writes(last), Add{});
+  chain.build();
+  EXPECT_TRUE(
+      contains(error_of([&] { (void)chain.host(between); }), "Plan::host: between is on the device alone"));
+  EXPECT_TRUE(contains(error_of([&] {
+                         (void)chain.host(PlanOperand<std::uint32_t>{9, 1});
+                       }),
+                       "operand 9 of another plan"));
 }
 
 TEST(Plan, InLessMemoryItRunsRightWithMoreTransfers) {
@@ -238,6 +297,8 @@ TEST(Plan, InLessMemoryItRunsRightWithMoreTransfers) {
   for (const std::uint64_t limit : {most - 4096, std::uint64_t{6 * 4096}, std::uint64_t{5 * 4096}}) {
     program.plan.build({.device_bytes = limit});
     EXPECT_LE(program.plan.layout().bytes[1], limit);
+    EXPECT_STREQ(program.plan.solver(), "bounded");
+    EXPECT_TRUE(contains(program.plan.report(), "solver bounded"));
     EXPECT_GE(program.plan.schedule().startups.size(), program.plan.schedule().lower_bound);
     for (std::uint32_t round = 0; round < 3; ++round) {
       program.fill(round);
@@ -247,6 +308,37 @@ TEST(Plan, InLessMemoryItRunsRightWithMoreTransfers) {
   }
   const std::string error = error_of([&] { program.plan.build({.device_bytes = 4096}); });
   EXPECT_TRUE(contains(error, "Kernel0") && contains(error, "4096")) << error;
+}
+
+TEST(Plan, ABoundIsForTheExactSolver) {
+  Figure2 program(Device::open(backend()));
+  for (const Solver solver : {Solver::kGreedy, Solver::kTight, Solver::kUnfused}) {
+    program.plan.build({.solver = solver});
+    const std::uint64_t most = program.plan.layout().bytes[1];
+    program.plan.build({.solver = solver, .device_bytes = most});
+    EXPECT_STREQ(program.plan.solver(), to_string(solver));
+    const std::string error =
+        error_of([&] { program.plan.build({.solver = solver, .device_bytes = most - 1}); });
+    EXPECT_TRUE(contains(error, std::string("solver ") + to_string(solver)) &&
+                contains(error, "device_bytes is " + std::to_string(most - 1)))
+        << error;
+  }
+}
+
+TEST(Plan, TheTimeOfABoundedPlanIsThatOfItsSolver) {
+  Figure2 program(Device::open(backend()));
+  program.plan.build();
+  const double exact = program.plan.plan_seconds();
+  EXPECT_GT(exact, 0);
+  const std::uint64_t limit = 6 * 4096;
+  double least = 1e9;  // of what build() times
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    (void)schedule_bounded(program.plan.graph(), limit);
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  program.plan.build({.device_bytes = limit});
+  EXPECT_GT(program.plan.plan_seconds(), least / 2);
 }
 
 TEST(Plan, WhatAHostFunctionThrowsIsThrownByTheRun) {

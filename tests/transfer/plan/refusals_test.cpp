@@ -1,0 +1,177 @@
+// What graphs, solvers, layouts and the emitter refuse: by kind, with the numbers and the names.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <esker/error.hpp>
+#include <esker/transfer/plan/affinity.hpp>
+#include <esker/transfer/plan/arena.hpp>
+#include <esker/transfer/plan/bounded.hpp>
+#include <esker/transfer/plan/emit.hpp>
+#include <esker/transfer/plan/operand_graph.hpp>
+#include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/schedule.hpp>
+#include <esker/transfer/plan/stabbing.hpp>
+#include <esker/transfer/plan/transfers.hpp>
+
+namespace esker::transfer {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+
+/// Device 1 changes a in place, and the host reads it.
+OperandGraph in_place() {
+  OperandGraph graph;
+  const std::uint32_t a = graph.add_operand({"a", 64, true, false}), changed = graph.add_version(a);
+  graph.add_kernel("change", 1, List{a}, List{changed});
+  graph.want_results();
+  return graph;
+}
+/// Two devices read a.
+OperandGraph on_two_devices() {
+  OperandGraph graph;
+  const std::uint32_t a = graph.add_operand({"a", 64, true, false});
+  for (const std::uint32_t device : {1u, 2u}) graph.add_kernel("use", device, List{a}, List{});
+  return graph;
+}
+/// A device reads a and b, which the host has 1000 bytes apart.
+OperandGraph at_addresses() {
+  OperandGraph graph;
+  const std::uint32_t a = graph.add_operand({"a", 64, true, false, 4096}),
+                      b = graph.add_operand({"b", 64, true, false, 5096});
+  graph.add_kernel("use", 1, List{a, b}, List{});
+  return graph;
+}
+OperandGraph of_21_operands() {
+  OperandGraph graph;
+  for (std::uint32_t i = 0; i < 21; ++i) graph.add_operand({"", 64, true, false});
+  return graph;
+}
+
+/// A schedule that moves a and b together.
+Schedule together() {
+  Schedule schedule;
+  schedule.order = {0, 1};
+  schedule.startups = {{0, 1, 0, 0, 2}};
+  schedule.transfers = 2;
+  return schedule;
+}
+void emit(const OperandGraph& graph) { (void)emit_cuda(graph, {}, {}); }
+
+struct Refusal {
+  const char* what;
+  std::function<void()> call;
+  std::vector<std::string> parts;
+  Error::Kind kind = Error::Kind::kTransfer;
+};
+std::vector<Refusal> refusals() {
+  const auto exact = [](const OperandGraph& graph) { (void)schedule_exact(graph, transfers_of(graph)); };
+  const auto affinity = [](const OperandGraph& graph) {
+    (void)schedule_by_affinity(graph, transfers_of(graph));
+  };
+  const auto bounded = [](const OperandGraph& graph) { (void)schedule_bounded(graph, 4096); };
+  const auto fewest = [](const OperandGraph& graph) { (void)fewest_startups_bounded(graph, 4096); };
+  return {
+      {"exact: in place", [=] { exact(in_place()); }, {"schedule_exact", "operand 0", "more than once"}},
+      {"exact: devices", [=] { exact(on_two_devices()); }, {"operand 0", "more than once"}},
+      {"exact: addresses", [=] { exact(at_addresses()); }, {"operand 0", "has an address"}},
+      {"affinity: in place", [=] { affinity(in_place()); }, {"schedule_by_affinity", "more than once"}},
+      {"affinity: addresses", [=] { affinity(at_addresses()); }, {"schedule_by_affinity", "an address"}},
+      {"bounded: in place", [=] { bounded(in_place()); }, {"schedule_bounded", "1 devices", "in place"}},
+      {"bounded: devices", [=] { bounded(on_two_devices()); }, {"schedule_bounded", "2 devices"}},
+      {"bounded: no layout",
+       [] {
+         (void)schedule_bounded(random_graph({5, 4, 1, 2, 1, 1, 0.7}, 28, 1024), 3072);
+       },
+       {"no layout in 3072 bytes", "one takes 4096"},
+       Error::Kind::kOutOfMemory},
+      {"fewest: in place", [=] { fewest(in_place()); }, {"fewest_startups_bounded", "in place"}},
+      {"fewest: devices", [=] { fewest(on_two_devices()); }, {"2 devices", "one device"}},
+      {"fewest: 21 operands", [=] { fewest(of_21_operands()); }, {"21 operands", "up to 20"}},
+      {"emit: in place", [] { emit(in_place()); }, {"emit_cuda", "in place"}},
+      {"emit: devices", [] { emit(on_two_devices()); }, {"emit_cuda", "2 devices"}},
+      {"emit: addresses", [] { emit(at_addresses()); }, {"emit_cuda", "at addresses"}},
+      {"lay_out: no neighbours",
+       [] { (void)lay_out(at_addresses(), together()); },
+       {"lay_out", "a at 0x1000", "b at 0x13e8", "no neighbours"}},
+      {"random_graph: reads",
+       [] {
+         (void)random_graph({8, 4, 3, 2, 1, 1}, 1, 64);
+       },
+       {"3 to 2 reads"}},
+      {"random_graph: writes",
+       [] {
+         (void)random_graph({8, 4, 1, 2, 2, 1}, 1, 64);
+       },
+       {"2 to 1 writes"}},
+      {"random_graph: entry",
+       [] {
+         (void)random_graph({8, 0, 1, 2, 1, 1}, 1, 64);
+       },
+       {"0 operands on entry"}},
+      {"set_on_exit: has a version",
+       [] {
+         OperandGraph graph = in_place();
+         graph.set_on_exit(0, true);
+       },
+       {"(a)", "not there on exit", "(a')"}},
+      {"add_version: on exit",
+       [] {
+         OperandGraph graph;
+         graph.set_on_exit(graph.add_operand({"a", 64, true, false}), true);
+         graph.add_version(0);
+       },
+       {"add_version", "(a)", "on exit"}},
+      {"add_version: declared on exit",
+       [] {
+         OperandGraph graph;
+         graph.add_version(graph.add_operand({"a", 64, true, true}));
+       },
+       {"add_version", "(a)", "on exit"}},
+      {"add_version: none", [] { OperandGraph().add_version(3); }, {"add_version(3)", "0 operands"}},
+      {"json: on exit and overwritten",
+       [] {
+         (void)read_operand_graph(R"({"operands": [
+           {"name": "a", "bytes": 4, "on_entry": true, "on_exit": true}, {"name": "b", "version_of": "a"}],
+           "kernels": []})");
+       },
+       {"(a)", "on exit"}},
+      {"json: a version on exit and overwritten",
+       [] {
+         (void)read_operand_graph(R"({"operands": [{"name": "a", "bytes": 4, "on_entry": true},
+           {"name": "b", "version_of": "a", "on_exit": true}, {"name": "c", "version_of": "b"}],
+           "kernels": []})");
+       },
+       {"(b)", "on exit"}},
+  };
+}
+
+TEST(Refusals, SayWhatIsWrong) {
+  for (const Refusal& refusal : refusals()) {
+    SCOPED_TRACE(refusal.what);
+    try {
+      refusal.call();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), refusal.kind);
+      for (const std::string& part : refusal.parts)
+        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << part << ": " << error.what();
+    }
+  }
+}
+
+TEST(Refusals, AnOperandWhoseVersionWasRefusedIsUnchanged) {
+  OperandGraph graph;
+  graph.add_operand({"a", 64, true, true});
+  EXPECT_THROW(graph.add_version(0), Error);
+  EXPECT_EQ(graph.operands(), 1u);
+  EXPECT_FALSE(graph.has_versions());
+  graph.set_on_exit(0, false);
+  EXPECT_EQ(graph.add_version(0), 1u);
+}
+
+}  // namespace
+}  // namespace esker::transfer
