@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <esker/config.hpp>
 #include <esker/device/device.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/transfer/batch/link_profile.hpp>
@@ -14,8 +15,12 @@
 
 namespace esker::transfer {
 
-/// Every GPU of the back end that was built, in their order; the CPU where there is none.
-ESKER_API std::vector<Device> open_all_devices();
+/// Every device of the kind, in their order, at most so many. kAuto: the GPUs of the back end that was built,
+/// the CPU where there is none.
+///
+/// Errors. Error{kDevice}: there is none; says what this build and this machine have.
+ESKER_API std::vector<Device> open_all_devices(DeviceKind kind = DeviceKind::kAuto,
+                                               std::uint64_t at_most = ~std::uint64_t{0});
 
 /// The model of its processors, and how many devices of which kind: whose profile is whose.
 ESKER_API std::string machine_name(std::span<const Device> devices);
