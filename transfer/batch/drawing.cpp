@@ -75,7 +75,7 @@ void Topology::draw_svg(const std::string& file) const {
     throw Error(Error::Kind::kTransfer, fmt::format("topology '{}': drawing '{}': {}", name_, file, why));
   };
   const int temporary = mkstemp(name.data());
-  if (temporary < 0) refuse(fmt::format("no file can be written beside it: {}", std::strerror(errno)));
+  if (temporary < 0) refuse(fmt::format("a file beside it cannot be written: {}", std::strerror(errno)));
   close(temporary);
   const bool is_written = static_cast<bool>(std::ofstream(name.data()) << to_dot() << std::flush);
   char program[] = "dot", format[] = "-Tsvg", output[] = "-o";
@@ -88,7 +88,7 @@ void Topology::draw_svg(const std::string& file) const {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   }
   std::remove(name.data());
-  if (!is_written) refuse("the file beside it cannot be written");
+  if (!is_written) refuse("a file beside it cannot be written");
   if (error == ENOENT)
     refuse("the program dot is not there: install the package graphviz, or draw to_dot() elsewhere");
   if (error != 0) refuse(fmt::format("the program dot cannot be started: {}", std::strerror(error)));
