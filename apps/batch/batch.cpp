@@ -12,6 +12,7 @@
 #include <esker/transfer.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/device_name.hpp"
 #include "../harness/failure.hpp"
 #include "../harness/json.hpp"
 #include "domain.hpp"
@@ -92,7 +93,7 @@ int run(int argc, char** argv) {
                      {"image_bytes_by_utilisation", utilisation}});
     }
   } else {
-    const Machine machine = machine_of(open_all_devices(config.device, most_devices));
+    const Machine machine = machine_of(open_all_devices(harness::device_name(config.device), most_devices));
     object["backend"] = esker::to_string(machine.devices[0].backend());
     object["machine"] = machine.topology.name();
     const std::uint64_t scale = size == "small" ? 1 : size == "medium" ? 32 : 256;

@@ -14,6 +14,7 @@
 #include <esker/transfer.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/device_name.hpp"
 #include "../harness/failure.hpp"
 #include "batch_text.hpp"
 
@@ -103,7 +104,8 @@ int run(int argc, char** argv) {
   const auto topology = [&] {
     if (!model.empty()) return modelled_system(model);
     if (!from.empty()) return Topology::from_json(read_file(from), from);
-    const std::vector<esker::Device> devices = open_all_devices(config.device, devices_at_most);
+    const std::vector<esker::Device> devices =
+        open_all_devices(harness::device_name(config.device), devices_at_most);
     Topology machine = machine_topology(devices);
     if (measure) {
       const LinkProfile profile = measure_links(devices, {bytes, 7});

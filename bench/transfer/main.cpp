@@ -9,6 +9,7 @@
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
 
+#include "../../apps/harness/device_name.hpp"
 #include "../harness/figures.hpp"
 #include "../harness/report.hpp"
 #include "bench.hpp"
@@ -62,7 +63,8 @@ int main(int argc, char** argv) try {
   if (most_devices == 0) usage("--devices is at least 1");
   const auto named = esker::bench::figures_named(names, esker::bench::transfer_figures());
   nlohmann::json report = esker::bench::provenance("transfer");
-  const std::vector<esker::Device> devices = esker::transfer::open_all_devices(config.device, most_devices);
+  const std::vector<esker::Device> devices =
+      esker::transfer::open_all_devices(harness::device_name(config.device), most_devices);
   const esker::Device device = devices.front();
   const bool is_gpu = device.backend() == esker::Backend::kCuda || device.backend() == esker::Backend::kHip;
   if (most_floats == 0) most_floats = device.backend() == esker::Backend::kCpu ? 65536 : 4194304;

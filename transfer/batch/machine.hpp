@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <esker/config.hpp>
 #include <esker/device/device.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/transfer/batch/link_profile.hpp>
@@ -15,11 +14,10 @@
 
 namespace esker::transfer {
 
-/// Every device of the kind, in their order, at most so many. kAuto: the GPUs of the back end that was built,
-/// the CPU where there is none.
+/// Every device of the back end that Device::open(name) opens, in their order, at most so many.
 ///
-/// Errors. Error{kDevice}: there is none; says what this build and this machine have.
-ESKER_API std::vector<Device> open_all_devices(DeviceKind kind = DeviceKind::kAuto,
+/// Errors. Error{kDevice}: as Device::open().
+ESKER_API std::vector<Device> open_all_devices(const std::string& name = "auto",
                                                std::uint64_t at_most = ~std::uint64_t{0});
 
 /// The model of its processors, and how many devices of which kind: whose profile is whose.
