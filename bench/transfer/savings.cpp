@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "../harness/measure.hpp"
 #include "bench.hpp"
 
 namespace esker::bench {
@@ -104,8 +106,7 @@ double plan_microseconds(const std::vector<OperandGraph>& graphs, const SolveOpt
           std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     }
   }
-  std::sort(times.begin(), times.end());
-  return startups == ~std::size_t{0} ? 0 : times[times.size() / 2];
+  return startups == ~std::size_t{0} ? 0 : summarise(std::move(times)).median;
 }
 
 }  // namespace

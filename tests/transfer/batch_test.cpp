@@ -37,13 +37,6 @@ void give_copies_a_speed() {
   setenv("SIMULATED_COPY", "bytes_per_s=1e8,both_bytes_per_s=1.5e8,root_bytes_per_s=2e8,startup_us=500", 1);
 }
 
-/// As many as there are, but at most n.
-std::vector<Device> open_devices(std::size_t n) {
-  std::vector<Device> devices = open_all_devices();
-  devices.resize(std::min(n, devices.size()), devices[0]);
-  return devices;
-}
-
 /// The machine with these rates, for tests that measure nothing.
 Topology with_rates(const std::vector<Device>& devices, double bytes_per_s, double root_bytes_per_s) {
   Topology t = machine_topology(devices);
@@ -109,7 +102,7 @@ std::string refusal(const Body& body) {
 TEST(Batch, MovesAndComputesOnEveryDevice) {
   unsetenv("SIMULATED_COPY");
   for (const std::size_t n : {1u, 2u, 3u, 4u, 8u}) {
-    const std::vector<Device> devices = open_devices(n);
+    const std::vector<Device> devices = open_all_devices("auto", n);
     BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
     std::vector<Words> words;
     Batch there, back;
@@ -129,7 +122,7 @@ TEST(Batch, MovesAndComputesOnEveryDevice) {
 
 TEST(Batch, RunsInOrderWithItsOwnEnd) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
   const Words words(devices[0], 5000, 7);
   std::vector<BatchHandle> handles;
@@ -148,7 +141,7 @@ TEST(Batch, RunsInOrderWithItsOwnEnd) {
 
 TEST(Batch, MergedStreamsAllRun) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9), {4096});
   std::vector<Words> words;
   Batch there, back;
@@ -164,7 +157,7 @@ TEST(Batch, MergedStreamsAllRun) {
 
 TEST(Batch, DevicesExchangeByWayOfTheHost) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(2);
+  const std::vector<Device> devices = open_all_devices("auto", 2);
   if (devices.size() < 2) GTEST_SKIP() << "one device";
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
   constexpr std::size_t kWords = 700'000;  // several pieces
@@ -216,7 +209,7 @@ TEST(Batch, OfMeasuredLinksArrives) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (const std::size_t n : {1u, 2u, 4u, 8u}) {
-    const std::vector<Device> devices = open_devices(n);
+    const std::vector<Device> devices = open_all_devices("auto", n);
     const RandomBatches batches(devices, random);
     BatchQueue queue(devices, calibrated(machine_topology(devices), RandomBatches::measured(devices)));
     queue.run(batches.there);
@@ -238,7 +231,7 @@ TEST(Batch, TakesAsLongAsPredicted) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (const std::size_t n : {1u, 2u, 4u, 8u}) {
-    const std::vector<Device> devices = open_devices(n);
+    const std::vector<Device> devices = open_all_devices("auto", n);
     const RandomBatches batches(devices, random);
     // Other programs keep this one's threads from the processors, while it measures and while it runs: one of
     // several attempts is undisturbed.
@@ -266,7 +259,7 @@ TEST(Batch, TakesAsLongAsPredicted) {
 
 TEST(Batch, ADeadlineIsAcceptedOrRefused) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e8, 1e12));
   const Words words(devices[0], 250'000, 0);  // a MB, 10 ms and a startup
   const Admission refused = queue.submit({words.to(0)}, 5ms);
@@ -292,7 +285,7 @@ TEST(Batch, ADeadlineIsAcceptedOrRefused) {
 TEST(Batch, AMissNamesTheLinkThatCausedIt) {
   if (!kIsSimulated) GTEST_SKIP() << "whose copies can be made slow";
   setenv("SIMULATED_COPY", "bytes_per_s=4e7", 1);
-  const std::vector<Device> devices = open_devices(2);
+  const std::vector<Device> devices = open_all_devices("auto", 2);
   BatchQueue queue(devices, with_rates(devices, 4e8, 1e12));
   const Words words(devices[1], 250'000, 0);
   const Admission admission = queue.submit({words.to(1, false)}, 20ms);  // 25 ms at that speed
@@ -306,7 +299,7 @@ TEST(Batch, AMissNamesTheLinkThatCausedIt) {
 TEST(Batch, AMissOfWhichNothingTookLongerNamesWhatBeganLate) {
   if (!kIsSimulated) GTEST_SKIP() << "kernels of one device that are put on streams one by one";
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
   // Each keeps the queue's thread for less than its kernel is to take, so the second one begins late.
   CommandStream slow;
@@ -323,7 +316,7 @@ TEST(Batch, AMissOfWhichNothingTookLongerNamesWhatBeganLate) {
 
 TEST(Batch, RefusesByName) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
   const Words words(devices[0], 100, 0), others(devices[0], 100, 0);
   CommandStream far = words.to(0);
@@ -353,7 +346,7 @@ TEST(Batch, RefusesByName) {
 
 TEST(Batch, AKernelThatThrowsIsItsBatchsError) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   BatchQueue queue(devices, with_rates(devices, 1e9, 2e9));
   const Words words(devices[0], 1000, 0);
   CommandStream throws = words.to(0);
@@ -367,7 +360,7 @@ TEST(Batch, AKernelThatThrowsIsItsBatchsError) {
 
 TEST(Batch, AProfileOfAnotherMachineIsRefusedWithBothNames) {
   unsetenv("SIMULATED_COPY");
-  const std::vector<Device> devices = open_devices(1);
+  const std::vector<Device> devices = open_all_devices("auto", 1);
   LinkProfile profile;
   profile.machine = "a machine far away";
   const std::string here = machine_name(devices);
