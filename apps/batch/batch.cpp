@@ -12,6 +12,7 @@
 #include <esker/transfer.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/device_name.hpp"
 #include "../harness/failure.hpp"
 #include "../harness/json.hpp"
 #include "domain.hpp"
@@ -23,22 +24,8 @@ namespace {
 using namespace batch_apps;
 using namespace esker::transfer;
 
-std::vector<esker::Device> open(esker::DeviceKind kind, std::uint64_t at_most) {
-  std::vector<esker::Device> devices;
-  if (kind == esker::DeviceKind::kCpu) {
-    devices.push_back(esker::Device::open("cpu"));
-  } else {
-    if (kind != esker::DeviceKind::kAuto)
-      (void)esker::Device::open(kind == esker::DeviceKind::kCuda ? "cuda" : "hip");
-    devices = open_all_devices();
-  }
-  if (devices.size() > at_most)
-    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(at_most), devices.end());
-  if (devices.size() == 1) devices.push_back(devices[0]);  // two parts on one device
-  return devices;
-}
-
 Machine machine_of(std::vector<esker::Device> devices) {
+  if (devices.size() == 1) devices.push_back(devices[0]);  // two parts on one device
   Topology topology = machine_topology(devices);
   LinkProfile profile;
   try {
@@ -106,7 +93,7 @@ int run(int argc, char** argv) {
                      {"image_bytes_by_utilisation", utilisation}});
     }
   } else {
-    const Machine machine = machine_of(open(config.device, most_devices));
+    const Machine machine = machine_of(open_all_devices(harness::device_name(config.device), most_devices));
     object["backend"] = esker::to_string(machine.devices[0].backend());
     object["machine"] = machine.topology.name();
     const std::uint64_t scale = size == "small" ? 1 : size == "medium" ? 32 : 256;
@@ -129,9 +116,10 @@ int run(int argc, char** argv) {
     fmt::print(screen, "{} on {}, {}: {} batches in {:.6f} s, predicted {:.6f} s, {} late, {} refused{}{}\n",
                app, machine.topology.name(), method_name, ran.batches, ran.seconds, ran.predicted, ran.late,
                ran.refused, ran.cause.empty() ? "" : " (" + ran.cause + ")",
-               !verify    ? ""
-               : is_right ? ", verified"
-                          : ", WRONG");
+               !verify            ? ""
+               : ran.batches == 0 ? ", nothing to verify"
+               : is_right         ? ", verified"
+                                  : ", WRONG");
     object.update({{"seconds", ran.seconds},
                    {"predicted_seconds", ran.predicted},
                    {"batches", ran.batches},

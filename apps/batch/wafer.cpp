@@ -115,6 +115,8 @@ Ran run_wafer(Method method, const Machine& machine, const WaferRun& run, std::u
             ran.is_right && report[at] == inspect(at == cuts[p] ? image[at] : image[at - 1], image[at]);
     }
   }
+  // Where no image was inspected nothing is verified.
+  ran.is_right = ran.is_right && (!verify || ran.refused < run.images);
   return ran;
 }
 

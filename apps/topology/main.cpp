@@ -14,6 +14,7 @@
 #include <esker/transfer.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/device_name.hpp"
 #include "../harness/failure.hpp"
 #include "batch_text.hpp"
 
@@ -103,14 +104,8 @@ int run(int argc, char** argv) {
   const auto topology = [&] {
     if (!model.empty()) return modelled_system(model);
     if (!from.empty()) return Topology::from_json(read_file(from), from);
-    std::vector<esker::Device> devices;
-    if (config.device == esker::DeviceKind::kCpu) {
-      devices.push_back(esker::Device::open("cpu"));
-    } else {
-      devices = open_all_devices();
-    }
-    if (devices.size() > devices_at_most)
-      devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(devices_at_most), devices.end());
+    const std::vector<esker::Device> devices =
+        open_all_devices(harness::device_name(config.device), devices_at_most);
     Topology machine = machine_topology(devices);
     if (measure) {
       const LinkProfile profile = measure_links(devices, {bytes, 7});

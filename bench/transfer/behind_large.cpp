@@ -1,8 +1,5 @@
 // How long a small copy waits behind a large one that has just begun.
-#include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <functional>
 #include <string>
 #include <thread>
 
@@ -10,6 +7,7 @@
 
 #include <esker/transfer.hpp>
 
+#include "../harness/measure.hpp"
 #include "bench.hpp"
 
 namespace esker::bench {
@@ -23,94 +21,76 @@ nlohmann::json take_behind_large(const TransferBench& bench) {
   constexpr std::size_t kSmall = 4096;
   const auto on_device = device.memory<std::byte>(large + kSmall);
   const auto from = device.pinned<std::byte>(large), small = device.pinned<std::byte>(kSmall);
-  for (std::size_t i = 0; i < kSmall; ++i) small[i] = static_cast<std::byte>(i * 5 + 1);
+  fill(device, from.data(), large, 1);
+  fill(device, small.data(), kSmall, 2);
   const Stream stream = device.stream(), other = device.stream(StreamPriority::kHigh);
   const Event end = device.event();
+  const Copy large_copy{on_device.data(), from.data(), large};
+  const Copy small_copy{on_device.data() + large, small.data(), kSmall};
+  const auto start = [&](const Copy& copy, const Stream& on) {
+    device.copy_async(copy.to, copy.from, copy.bytes, on);
+  };
 
-  std::vector<double> alone;
-  for (std::uint32_t r = 0; r <= bench.repeats; ++r) {
-    const Clock::time_point start = Clock::now();
-    device.copy_async(on_device.data(), from.data(), large, stream);
-    stream.synchronize();
-    if (r > 0) alone.push_back(duration<double>(Clock::now() - start).count());
-  }
-  std::nth_element(alone.begin(), alone.begin() + static_cast<std::ptrdiff_t>(alone.size() / 2), alone.end());
-  const double whole = alone[alone.size() / 2];
+  const double whole = 1e-6 * take_turns(bench,
+                                         {{"alone",
+                                           [&] {
+                                             start(large_copy, stream);
+                                             stream.synchronize();
+                                           }}},
+                                         1)[0]
+                                  .median;
   CopyQueueOptions options;
   options.bytes_per_s = static_cast<double>(large) / whole;
   CopyQueue queue(device, options);
 
-  // Each: seconds from the call to the end of the small copy, and of the large one from its own.
-  struct Times {
-    double small_s, large_s;
+  // A side's call ends with the large copy; it keeps the seconds from the call of the small one to its end.
+  std::vector<std::vector<double>> waits(3);
+  const auto wait_for_small = [&](std::size_t side, const auto& small_one) {
+    std::this_thread::sleep_for(duration<double>(whole / 5));  // the large one has begun
+    const Clock::time_point called = Clock::now();
+    small_one();
+    waits[side].push_back(duration<double>(Clock::now() - called).count());
   };
-  const auto begin_large = [&] { std::this_thread::sleep_for(duration<double>(whole / 5)); };
-  const struct {
-    const char* name;
-    std::function<Times()> run;
-  } sides[] = {
+  const std::vector<TransferSide> sides{
       {"in chunks",
        [&] {
-         const Clock::time_point start = Clock::now();
-         const CopyTicket first = queue.submit({on_device.data(), from.data(), large});
-         begin_large();
-         const Clock::time_point called = Clock::now();
-         queue.submit({on_device.data() + large, small.data(), kSmall}, StreamPriority::kHigh).wait();
-         const double waited = duration<double>(Clock::now() - called).count();
-         first.wait();
-         return Times{waited, duration<double>(Clock::now() - start).count()};
+         const CopyTicket first = queue.submit(large_copy);
+         wait_for_small(0, [&] { queue.submit(small_copy, StreamPriority::kHigh).synchronize(); });
+         first.synchronize();
        }},
       {"one stream",
        [&] {
-         const Clock::time_point start = Clock::now();
-         device.copy_async(on_device.data(), from.data(), large, stream);
-         begin_large();
-         const Clock::time_point called = Clock::now();
-         device.copy_async(on_device.data() + large, small.data(), kSmall, stream);
-         stream.record(end);
-         end.synchronize();
-         return Times{duration<double>(Clock::now() - called).count(),
-                      duration<double>(Clock::now() - start).count()};
+         start(large_copy, stream);
+         wait_for_small(1, [&] {
+           start(small_copy, stream);
+           stream.record(end);
+           end.synchronize();
+         });
        }},
       {"two streams", [&] {
-         const Clock::time_point start = Clock::now();
-         device.copy_async(on_device.data(), from.data(), large, stream);
-         begin_large();
-         const Clock::time_point called = Clock::now();
-         device.copy_async(on_device.data() + large, small.data(), kSmall, other);
-         other.record(end);
-         end.synchronize();
-         const double waited = duration<double>(Clock::now() - called).count();
+         start(large_copy, stream);
+         wait_for_small(2, [&] {
+           start(small_copy, other);
+           other.record(end);
+           end.synchronize();
+         });
          stream.synchronize();
-         return Times{waited, duration<double>(Clock::now() - start).count()};
        }}};
+  for (const TransferSide& side : sides)
+    verify(std::vector<PlacedCopy>{{device, large_copy}, {device, small_copy}}, side.call, side.name);
+  for (std::vector<double>& of_side : waits) of_side.clear();
+  const std::vector<Microseconds> times = take_turns(bench, sides, 1);
   nlohmann::json all = {
       {"large_bytes", large}, {"large_alone_s", whole}, {"chunk_bytes", queue.chunk_bytes()}};
   fmt::print("{} bytes alone: {:.3f} ms; chunks of {} bytes\n", large, whole * 1e3, queue.chunk_bytes());
-  for (const auto& side : sides) {
-    std::vector<double> waits, larges;
-    bool is_right = true;
-    for (std::uint32_t r = 0; r <= bench.repeats; ++r) {
-      const Times times = side.run();
-      std::byte read[kSmall];
-      device.copy(read, on_device.data() + large, kSmall);
-      is_right = is_right && std::memcmp(read, small.data(), kSmall) == 0;
-      device.fill(on_device.data() + large, 0, kSmall, stream);
-      stream.synchronize();
-      if (r == 0) continue;
-      waits.push_back(times.small_s);
-      larges.push_back(times.large_s);
-    }
-    std::sort(waits.begin(), waits.end());
-    std::sort(larges.begin(), larges.end());
-    const double median_wait = waits[waits.size() / 2], median_large = larges[larges.size() / 2];
-    fmt::print("{:12} 4 KiB: {:10.1f} us (up to {:.1f}); the large one {:.3f} ms, {:.3f} of alone{}\n",
-               side.name, median_wait * 1e6, waits.back() * 1e6, median_large * 1e3, median_large / whole,
-               is_right ? "" : " WRONG");
-    all[side.name] = {{"small_median_s", median_wait},
-                      {"small_max_s", waits.back()},
-                      {"large_median_s", median_large},
-                      {"verified", is_right}};
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    waits[i].erase(waits[i].begin());  // the turn that is not timed
+    const Rate waited = summarise(waits[i]);
+    const double large_s = 1e-6 * times[i].median;
+    fmt::print("{:12} 4 KiB: {:10.1f} us (up to {:.1f}); the large one {:.3f} ms, {:.3f} of alone\n",
+               sides[i].name, waited.median * 1e6, waited.highest * 1e6, large_s * 1e3, large_s / whole);
+    all[sides[i].name] = {
+        {"small_median_s", waited.median}, {"small_max_s", waited.highest}, {"large_median_s", large_s}};
   }
   return all;
 }

@@ -49,6 +49,17 @@ nlohmann::json print_turns(const TransferBench& bench, const std::string& what,
 /// So many calls that a turn of operands of so many floats takes some milliseconds on a GPU.
 std::uint32_t calls_for(const TransferBench& bench, std::uint64_t floats);
 
+/// A copy to or from a device.
+struct PlacedCopy {
+  Device device;
+  transfer::Copy copy;
+};
+/// Bytes that are not 0, other ones for each seed. Waits.
+void fill(const Device& device, std::byte* at, std::size_t bytes, std::uint32_t seed);
+/// Clears what the copies write, runs them, and throws where a byte is not its source's. Sources are
+/// fill()ed.
+void verify(std::span<const PlacedCopy> copies, const std::function<void()>& run, const std::string& what);
+
 nlohmann::json take_savings(const TransferBench& bench);
 nlohmann::json take_planning(const TransferBench& bench);
 nlohmann::json take_fusion(const TransferBench& bench);
@@ -66,7 +77,8 @@ nlohmann::json take_paths(const TransferBench& bench);
 nlohmann::json take_methods(const TransferBench& bench);
 /// Table 2: predicted against measured times of batches that the fit has not seen, on these devices.
 nlohmann::json take_prediction(const TransferBench& bench);
-/// Figure 7: aggregate bandwidth to the devices, to the host and both, of one device, of two, ... of all.
+/// Figure 7: aggregate bandwidth to the devices, to the host and both: of each device alone, of the first
+/// beside each other one, and of all.
 nlohmann::json take_bandwidth(const TransferBench& bench);
 /// How long 4 KiB wait behind a copy of `most_bytes`: in chunks, on its stream, on another stream.
 nlohmann::json take_behind_large(const TransferBench& bench);

@@ -9,6 +9,7 @@
 #include <esker/command_line.hpp>
 #include <esker/device.hpp>
 
+#include "../../apps/harness/device_name.hpp"
 #include "../harness/figures.hpp"
 #include "../harness/report.hpp"
 #include "bench.hpp"
@@ -62,14 +63,8 @@ int main(int argc, char** argv) try {
   if (most_devices == 0) usage("--devices is at least 1");
   const auto named = esker::bench::figures_named(names, esker::bench::transfer_figures());
   nlohmann::json report = esker::bench::provenance("transfer");
-  std::vector<esker::Device> devices;
-  if (config.device == esker::DeviceKind::kCpu) {
-    devices.push_back(esker::Device::open("cpu"));
-  } else {
-    devices = esker::transfer::open_all_devices();
-  }
-  if (devices.size() > most_devices)
-    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(most_devices), devices.end());
+  const std::vector<esker::Device> devices =
+      esker::transfer::open_all_devices(harness::device_name(config.device), most_devices);
   const esker::Device device = devices.front();
   const bool is_gpu = device.backend() == esker::Backend::kCuda || device.backend() == esker::Backend::kHip;
   if (most_floats == 0) most_floats = device.backend() == esker::Backend::kCpu ? 65536 : 4194304;

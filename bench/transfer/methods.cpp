@@ -41,9 +41,8 @@ nlohmann::json take_methods(const TransferBench&) {
     }
     for (int m = 1; m < 3; ++m) {
       fmt::print(
-          "{:13} batch against {:14} domain {:.2f} (paper {:.2f}), wafer by use {:.3f} (paper {:.3f}), by "
-          "the "
-          "whole test {:.3f}\n",
+          "{:13} batch against {:14} domain {:.2f} (paper {:.2f}), wafer by use {:.3f} (paper {:.3f}), "
+          "by the whole test {:.3f}\n",
           row.system, to_string(kMethods[m]), domain[m] / domain[0], row.domain_s[m] / row.domain_s[0],
           use[0] / use[m], row.wafer_mb[0] / row.wafer_mb[m], both[0] / both[m]);
       all[row.system][to_string(kMethods[m])]["domain_ratio"] = domain[m] / domain[0];

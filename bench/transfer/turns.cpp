@@ -1,9 +1,11 @@
 // Sides that take turns.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "../harness/measure.hpp"
 #include "bench.hpp"
 
 namespace esker::bench {
@@ -21,8 +23,8 @@ std::vector<Microseconds> take_turns(const TransferBench& bench, const std::vect
   }
   std::vector<Microseconds> results;
   for (std::vector<double>& all : times) {
-    std::sort(all.begin(), all.end());
-    results.push_back({all[all.size() / 2], all.front(), all.back()});
+    const Rate time = summarise(std::move(all));
+    results.push_back({time.median, time.lowest, time.highest});
   }
   return results;
 }

@@ -214,6 +214,12 @@ ApiError StreamSynchronize(Stream stream) {
   return Success;
 }
 ApiError MemcpyAsync(void* to, const void* from, std::size_t bytes, MemcpyKind, Stream stream) {
+  // As a real one does: a copy ends in the memory in which it begins.
+  for (const void* const at : {static_cast<const void*>(to), from}) {
+    const MemoryRange range = range_of(at);
+    if (bytes > 0 && range.holds(at) && !range.holds(static_cast<const std::byte*>(at) + bytes - 1))
+      return ErrorInvalidValue;
+  }
   queue_of(stream).add(1, 1, [=, added = std::chrono::steady_clock::now()](std::uint32_t) {
     const int source = device_of(from), destination = device_of(to);
     if (!copies_take_time() || source == destination) return copy(to, from, bytes);

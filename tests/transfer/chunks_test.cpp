@@ -1,4 +1,5 @@
 // Copies in chunks: everything arrives, and a small copy overtakes a large one.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -37,9 +38,9 @@ TEST(CopyQueue, EverythingArrivesInOrder) {
   for (const std::size_t n : {0u, 1u, 1000u, 40'000u})
     tickets.push_back(there.submit({on_device.data(), from.data(), n * 4}));
   tickets.push_back(there.submit({on_device.data() + 50'000, from.data() + 50'000, (kWords - 50'000) * 4}));
-  for (const CopyTicket& ticket : tickets) ticket.wait();
+  for (const CopyTicket& ticket : tickets) ticket.synchronize();
   for (const CopyTicket& ticket : tickets) EXPECT_TRUE(ticket.is_done());
-  back.submit({to.data(), on_device.data(), kWords * 4}).wait();
+  back.submit({to.data(), on_device.data(), kWords * 4}).synchronize();
   for (std::size_t i = 0; i < kWords; ++i)
     ASSERT_EQ(to[i], i < 40'000 || i >= 50'000 ? from[i] : from[i + 3]) << i;
 }
@@ -58,10 +59,10 @@ TEST(CopyQueue, ASmallCopyOvertakesALargeOne) {
     const CopyTicket first = queue.submit({on_device.data(), large.data(), kLarge});
     const CopyTicket second =
         queue.submit({on_device.data() + kLarge, small.data(), kSmall}, StreamPriority::kHigh);
-    second.wait();
+    second.synchronize();
     EXPECT_TRUE(second.is_done());
     EXPECT_TRUE(device.backend() != Backend::kSimulated || !first.is_done());
-    first.wait();
+    first.synchronize();
   }
   unsetenv("SIMULATED_COPY");
   device.copy(got.data(), on_device.data(), kLarge + kSmall);
@@ -70,14 +71,53 @@ TEST(CopyQueue, ASmallCopyOvertakesALargeOne) {
 }
 
 TEST(CopyQueue, EndsWhatItHasBeforeItIsDestroyed) {
+  setenv("SIMULATED_COPY", "bytes_per_s=1e8", 1);
   const Device device = Device::open();
-  const auto from = device.pinned<std::uint32_t>(10'000), to = device.pinned<std::uint32_t>(10'000);
-  std::iota(from.data(), from.data() + 10'000, 1u);
-  {
-    CopyQueue queue(device, options_of(1e6, 1ms));
-    queue.submit({to.data(), from.data(), from.size_bytes()});
+  constexpr std::size_t kWords = 400'000;  // 16 ms at that speed
+  for (const StreamPriority last : {StreamPriority::kNormal, StreamPriority::kHigh}) {
+    const auto on_device = device.memory<std::uint32_t>(2 * kWords);
+    const auto from = device.pinned<std::uint32_t>(2 * kWords), to = device.pinned<std::uint32_t>(2 * kWords);
+    std::iota(from.data(), from.data() + 2 * kWords, 1u);
+    device.copy(on_device.data(), from.data(), from.size_bytes());
+    {
+      CopyQueue queue(device, options_of(1e8, 1ms));
+      const bool is_high_last = last == StreamPriority::kHigh;
+      queue.submit({to.data(), on_device.data(), kWords * 4},
+                   is_high_last ? StreamPriority::kNormal : StreamPriority::kHigh);
+      queue.submit({to.data() + kWords, on_device.data() + kWords, kWords * 4}, last);
+    }
+    EXPECT_EQ(to[kWords - 1], kWords);
+    EXPECT_EQ(to[2 * kWords - 1], 2 * kWords);
   }
-  EXPECT_EQ(to[9999], 10'000u);
+  unsetenv("SIMULATED_COPY");
+}
+
+// The device refuses its third chunk, while the first two are under way.
+TEST(CopyQueue, ACopyThatFailsIsDoneWhenItsChunksAre) {
+  if (Device::open().backend() != Backend::kSimulated) GTEST_SKIP() << "nothing here refuses a copy";
+  setenv("SIMULATED_COPY", "bytes_per_s=1e6", 1);
+  const Device device = Device::open();
+  CopyQueue queue(device, options_of(1e6, 10ms));
+  const std::size_t chunk = queue.chunk_bytes(), there = 2 * chunk + 4096;
+  const auto from = device.memory<std::uint8_t>(there);
+  const auto to = device.pinned<std::uint8_t>(4 * chunk);
+  const Stream stream = device.stream();
+  device.fill(from.data(), 7, there, stream);
+  stream.synchronize();
+  for (const StreamPriority priority : {StreamPriority::kNormal, StreamPriority::kHigh}) {
+    std::fill(to.data(), to.data() + 4 * chunk, std::uint8_t{0});
+    try {
+      queue.submit({to.data(), from.data(), 4 * chunk}, priority).synchronize();
+      ADD_FAILURE() << "it leaves its memory";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kDevice);
+    }
+    EXPECT_EQ(to[2 * chunk - 1], 7);
+    const CopyTicket next = queue.submit({to.data(), from.data(), chunk});
+    EXPECT_NO_THROW(next.synchronize());
+    EXPECT_TRUE(next.is_done());
+  }
+  unsetenv("SIMULATED_COPY");
 }
 
 TEST(CopyQueue, RefusesWhatItCannotDo) {
@@ -98,7 +138,7 @@ TEST(CopyQueue, RefusesWhatItCannotDo) {
               queue.submit({nullptr, &queue, 8});
             }).find("has no destination"),
             std::string::npos);
-  queue.submit({nullptr, nullptr, 0}).wait();
+  queue.submit({nullptr, nullptr, 0}).synchronize();
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <esker/error.hpp>
@@ -143,33 +145,119 @@ TEST(Timeline, AStagedCopyLeavesBeforeItArrives) {
   EXPECT_NEAR(schedule.streams[0].kernel_begin_s, schedule.streams[0].copy_end_s, 1e-12);
 }
 
+/// A size from 1 to 100 MB, small ones as likely as large ones.
+double random_bytes(std::mt19937& random) {
+  return std::floor(std::pow(1e8, static_cast<double>(random() % 10'001) / 10'000));
+}
+
 TEST(Timeline, AnAlignedScheduleRunForwardsIsTheSame) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const Topology systems[] = {example_system(), nehalem_system(), sandy_bridge_system()};
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     const Topology& t = systems[random() % 3];
     std::vector<StreamModel> streams;
     const std::size_t n = 1 + random() % 6;
     for (std::size_t i = 0; i < n; ++i) {
-      const double bytes = 1e5 * static_cast<double>(1 + random() % 1000);
+      // From a byte to 100 MB, and from no kernel to one of seconds.
+      const double bytes = random_bytes(random);
+      const double kernel_s = random() % 2 == 0 ? 0 : 1e-6 * random_bytes(random) / 20;
       const auto gpu = static_cast<std::uint32_t>(random() % 4);
-      streams.push_back(random() % 2 == 0
-                            ? to_device(t, gpu, bytes, 1e-4 * static_cast<double>(random() % 100))
-                            : to_host(t, gpu, bytes));
+      streams.push_back(random() % 2 == 0 ? to_device(t, gpu, bytes, kernel_s) : to_host(t, gpu, bytes));
     }
     const Timeline aligned = align_ends(t, streams);
     const Timeline forwards = replay(t, streams, aligned);
     EXPECT_NEAR(forwards.makespan_s, aligned.makespan_s, 1e-9 * aligned.makespan_s);
     for (std::size_t i = 0; i < n; ++i) {
       EXPECT_NEAR(forwards.streams[i].copy_end_s, aligned.streams[i].copy_end_s, 1e-9);
-      EXPECT_NEAR(aligned.streams[i].end_s > 0 ? aligned.makespan_s : 0, aligned.makespan_s, 1e-9);
     }
-    // No rival that the batch method was made to beat beats the time that any method needs.
+    // All sequences end together.
+    for (const Sequence& sequence : aligned.sequences) {
+      double end = 0;
+      for (const std::uint32_t leg : sequence.legs)
+        end = std::max(end, aligned.streams[aligned.legs[leg].stream].end_s);
+      for (const std::uint32_t stream : sequence.kernels) end = std::max(end, aligned.streams[stream].end_s);
+      EXPECT_NEAR(end, aligned.makespan_s, 1e-9);
+    }
+    // No link carries more than it can.
     for (std::size_t link = 0; link < aligned.utilisation.size(); ++link)
       EXPECT_LE(aligned.utilisation[link], 1 + 1e-9);
     EXPECT_LE(divide_time(t, streams).utilisation[aligned.bottleneck], 1 + 1e-9);
+  }
+}
+
+// Bytes that take less than a step of the clock, so long after the batch's end begins.
+TEST(Timeline, AFewBytesBehindALongKernelEnd) {
+  const Topology t = example_system();
+  for (const auto& [bytes, kernel_ms] :
+       {std::pair{64.0, 10.0}, {64.0, 100.0}, {64.0, 230.0}, {5000.0, 17.0}}) {
+    const Timeline schedule =
+        align_ends(t, std::vector<StreamModel>{to_device(t, 0, bytes, kernel_ms * kMs)});
+    EXPECT_NEAR(schedule.makespan_s, bytes / 6e9 + kernel_ms * kMs, 1e-12);
+  }
+}
+
+TEST(Timeline, ExchangesThatWaitedForEverEnd) {
+  const Topology t = example_system();
+  const StreamModel back{t.device(2), t.device(0), 60'000'000, 3 * kMs};
+  const Timeline three = align_ends(
+      t, std::vector<StreamModel>{{t.device(0), t.device(2), 60'000'000}, back, to_device(t, 1, 900'001)});
+  EXPECT_GT(three.makespan_s, 15 * kMs);
+  EXPECT_LT(three.makespan_s, 20 * kMs);
+  const Timeline two =
+      align_ends(t, std::vector<StreamModel>{{t.device(0), t.device(2), 5'000'011},
+                                             {t.device(2), t.device(0), 5'000'011, 3 * kMs}});
+  EXPECT_GT(two.makespan_s, 3.83 * kMs);
+  EXPECT_LT(two.makespan_s, 5 * kMs);
+}
+
+TEST(Timeline, RandomExchangesEndWithinTheirBounds) {
+  const std::uint32_t first = std::random_device{}();
+  for (std::uint32_t seed = first; seed != first + 2000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    Topology t = random() % 3 == 0   ? example_system()
+                 : random() % 2 == 0 ? nehalem_system()
+                                     : sandy_bridge_system();
+    // Startups, of most machines.
+    for (std::uint32_t link = 0; link < t.links().size() && seed % 4 != 0; ++link) {
+      LinkRate rate = t.links()[link].rate;
+      rate.startup_s = 1e-6 * static_cast<double>(random() % 50);
+      rate.further_s = rate.startup_s / 3;
+      t.set_rate(link, rate);
+    }
+    std::vector<StreamModel> streams;
+    for (std::size_t i = 0, n = 1 + random() % 6; i < n; ++i) {
+      const auto a = static_cast<std::uint32_t>(random() % 4), b = static_cast<std::uint32_t>(random() % 4);
+      StreamModel stream{t.device(a), t.device(b), random_bytes(random)};
+      if (a == b) (random() % 2 == 0 ? stream.from : stream.to) = t.host();
+      if (stream.to != t.host() && random() % 2 == 0) stream.kernel_s = 1e-6 * random_bytes(random) / 20;
+      stream.pieces = static_cast<double>(1 + random() % 4);
+      streams.push_back(stream);
+    }
+    const Timeline schedule = align_ends(t, streams);
+    double sum = 0, last_begin = 0;
+    for (const Sequence& sequence : schedule.sequences) last_begin = std::max(last_begin, sequence.begin_s);
+    for (const StreamModel& stream : streams) sum += stream.kernel_s;
+    for (const Leg& leg : schedule.legs) {
+      double most = std::numeric_limits<double>::infinity(), least = most;
+      for (const std::uint32_t link : leg.route) {
+        most = std::min(most, t.links()[link].rate.bytes_per_s);
+        least = std::min({least, t.links()[link].rate.bytes_per_s, t.links()[link].rate.both()});
+      }
+      EXPECT_GE(leg.end_s - leg.begin_s, leg.bytes / most * (1 - 1e-9) - 1e-12);
+      if (leg.source != Leg::kNone) {
+        EXPECT_GE(leg.end_s, schedule.legs[leg.source].end_s);
+      }
+      sum += leg.startup_s + leg.bytes / least;
+    }
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      EXPECT_LE(schedule.streams[i].end_s, (last_begin + sum) * (1 + 1e-9));
+      EXPECT_GE(schedule.streams[i].end_s, schedule.streams[i].copy_end_s + streams[i].kernel_s - 1e-9);
+      EXPECT_LE(schedule.streams[i].end_s, schedule.makespan_s * (1 + 1e-9));
+    }
+    for (const double use : schedule.utilisation) EXPECT_LE(use, 1 + 1e-9);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -81,6 +82,18 @@ TEST(Topology, WithoutGraphvizItNamesThePackage) {
   EXPECT_NE(text.find("install the package graphviz"), std::string::npos) << text;
   EXPECT_NE(refusal([] { example_system().draw_svg("/nowhere/a.svg"); }).find("cannot be written"),
             std::string::npos);
+}
+
+TEST(Topology, LeavesNoFileBesideItsDrawing) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "esker_drawings";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  EXPECT_NE(refusal([&] { example_system().draw_svg(folder / "no.svg"); }), "");
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Throughput, FlowsShareWhatTheirLinksHave) {

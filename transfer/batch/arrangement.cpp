@@ -176,12 +176,21 @@ struct Running {
 
 }  // namespace
 
+// Time goes from event to event: a leg begins, ends, has its first piece in host memory, or catches up with
+// its source. An event that is due has happened, whatever rounding says of the bytes; so each step has one.
 void run_forwards(const Topology& topology, std::span<const StreamModel> streams, Timeline* schedule) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
+  const std::vector<Leg>& legs = schedule->legs;
   std::vector<Running> running(schedule->sequences.size());
-  std::vector<double> moved(schedule->legs.size(), 0), longest(schedule->legs.size(), 0);
-  std::vector<bool> is_done(schedule->legs.size(), false);
-  std::size_t left = schedule->legs.size();
+  std::vector<double> moved(legs.size(), 0), longest(legs.size(), 0);
+  // Of a second half: bytes that its source has in host memory beyond the piece that is copied next. Below 0
+  // it waits for its first piece; at 0 it goes no faster than its source.
+  std::vector<double> ahead(legs.size(), 0);
+  std::vector<bool> is_done(legs.size(), false);
+  for (std::size_t id = 0; id < legs.size(); ++id) ahead[id] = -std::min(kStageBytes, legs[id].bytes);
+  const auto has_running_source = [&](std::size_t id) {
+    return legs[id].source != Leg::kNone && !is_done[legs[id].source];
+  };
   for (std::size_t s = 0; s < running.size(); ++s) {
     const Sequence& sequence = schedule->sequences[s];
     if (sequence.legs.empty()) continue;
@@ -189,6 +198,7 @@ void run_forwards(const Topology& topology, std::span<const StreamModel> streams
     leg.begin_s = sequence.begin_s;
     running[s].starts_s = sequence.begin_s + leg.startup_s;
   }
+  std::size_t left = legs.size();
   for (double t = 0; left > 0;) {
     double next = kNever;
     std::vector<Flow> flows;
@@ -202,61 +212,69 @@ void run_forwards(const Topology& topology, std::span<const StreamModel> streams
         continue;
       }
       const std::uint32_t id = sequence.legs[running[s].next];
-      const Leg& leg = schedule->legs[id];
-      // It waits until a piece is in host memory.
-      const bool has_piece = leg.source == Leg::kNone || is_done[leg.source] ||
-                             moved[leg.source] - moved[id] >= std::min(kStageBytes, leg.bytes) * (1 - 1e-9);
-      if (!has_piece && moved[id] <= 0) continue;
-      flows.push_back({&leg.route});
+      if (has_running_source(id) && ahead[id] < 0) continue;
+      flows.push_back({&legs[id].route});
       of_flow.push_back(id);
       sequence_of_flow.push_back(s);
     }
-    Throughput rates = throughput(topology, flows);
-    // The second half goes no faster than the first, once it has come within a piece of it.
+    std::vector<double> rate(legs.size(), 0);
+    Throughput rates;
+    const auto fill = [&] {
+      rates = throughput(topology, flows);
+      for (std::size_t f = 0; f < flows.size(); ++f) rate[of_flow[f]] = rates.bytes_per_s[f];
+    };
+    /// How much faster than its source a second half is; rates that differ by rounding are the same.
+    const auto closing = [&](std::size_t id) {
+      const double mine = rate[id], of_source = rate[legs[id].source];
+      if (mine == of_source || std::abs(mine - of_source) <= 1e-9 * of_source) return 0.0;
+      return mine - of_source;
+    };
+    fill();
     for (bool is_settled = false; !is_settled;) {
       is_settled = true;
       for (std::size_t f = 0; f < flows.size(); ++f) {
-        const Leg& leg = schedule->legs[of_flow[f]];
-        if (leg.source == Leg::kNone || is_done[leg.source]) continue;
-        if (moved[leg.source] - moved[of_flow[f]] > std::min(kStageBytes, leg.bytes) * (1 + 1e-9)) continue;
-        double most = 0;
-        for (std::size_t g = 0; g < flows.size(); ++g) {
-          if (of_flow[g] == leg.source) most = rates.bytes_per_s[g];
-        }
-        if (rates.bytes_per_s[f] <= most * (1 + 1e-9)) continue;
-        flows[f].most_bytes_per_s = most;
+        const std::uint32_t id = of_flow[f];
+        if (!has_running_source(id) || ahead[id] > 0 || closing(id) <= 0) continue;
+        flows[f].most_bytes_per_s = rate[legs[id].source];
         is_settled = false;
       }
-      if (!is_settled) rates = throughput(topology, flows);
+      if (!is_settled) fill();
     }
+    std::vector<double> ends, meets(legs.size(), kNever);
     for (std::size_t f = 0; f < flows.size(); ++f) {
-      const Leg& leg = schedule->legs[of_flow[f]];
-      const double rate = rates.bytes_per_s[f];
-      next = std::min(next, t + (leg.bytes - moved[of_flow[f]]) / rate);
-      for (std::size_t g = 0; g < flows.size(); ++g) {  // a follower comes within a piece
-        if (of_flow[g] != leg.source) continue;
-        const double ahead = moved[leg.source] - moved[of_flow[f]] - std::min(kStageBytes, leg.bytes);
-        if (ahead > 0 && rate > rates.bytes_per_s[g])
-          next = std::min(next, t + ahead / (rate - rates.bytes_per_s[g]));
-      }
-      // A leg that waits for this one has its first piece.
-      for (std::size_t id = 0; id < schedule->legs.size(); ++id) {
-        if (schedule->legs[id].source != of_flow[f] || moved[id] > 0) continue;
-        const double missing = std::min(kStageBytes, leg.bytes) - moved[of_flow[f]];
-        if (missing > 0) next = std::min(next, t + missing / rate);
-      }
+      const std::uint32_t id = of_flow[f];
+      ends.push_back(t + std::max(0.0, legs[id].bytes - moved[id]) / rate[id]);
+      next = std::min(next, ends[f]);
     }
-    if (next == kNever) break;  // cannot be: each leg's source comes before it in its sequence
+    for (std::size_t id = 0; id < legs.size(); ++id) {
+      if (!has_running_source(id) || rate[legs[id].source] <= 0) continue;
+      if (ahead[id] < 0) meets[id] = t - ahead[id] / rate[legs[id].source];
+      if (ahead[id] > 0 && closing(id) > 0) meets[id] = t + ahead[id] / closing(id);
+      next = std::min(next, meets[id]);
+    }
+    if (next == kNever) {
+      throw Error(Error::Kind::kTransfer,
+                  fmt::format("batch: {} copies wait for each other, {} s from its begin", left, t));
+    }
     const double passed = next - t;
+    for (std::size_t id = 0; id < legs.size(); ++id) {
+      if (!has_running_source(id) || rate[legs[id].source] <= 0) continue;
+      const double before = ahead[id], after = before - passed * closing(id);
+      // An infinite rate ends its leg in this step.
+      const bool is_met = meets[id] <= next || !std::isfinite(closing(id));
+      ahead[id] = is_met ? 0 : before < 0 ? std::min(0.0, after) : std::max(0.0, after);
+    }
     for (std::size_t f = 0; f < flows.size(); ++f) {
       const std::uint32_t id = of_flow[f];
       Leg& leg = schedule->legs[id];
-      moved[id] += passed * rates.bytes_per_s[f];
       if (passed > longest[id]) {
         longest[id] = passed;
         leg.bottleneck = rates.bottlenecks[f];
       }
-      if (moved[id] < leg.bytes * (1 - 1e-12) && std::isfinite(rates.bytes_per_s[f])) continue;
+      if (ends[f] > next) {
+        moved[id] += passed * rate[id];
+        continue;
+      }
       leg.end_s = next;
       is_done[id] = true;
       --left;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -50,12 +51,29 @@ void check_runnable(const Batch& batch) {
   }
 }
 
-/// What took longer than it was to.
+/// What took most beside what was predicted: what came before, a late begin, a kernel or a copy.
 std::string cause_of(const Topology& topology, const Batch& batch, const BatchReport& report,
                      double waited_more) {
-  double most = waited_more;
-  std::string cause =
-      fmt::format("batches before it took {:.3f} ms longer than predicted", waited_more * 1e3);
+  double most = 0;
+  std::string cause = "nothing of it took longer than predicted";
+  if (waited_more > most) {
+    most = waited_more;
+    cause = fmt::format("batches before it took {:.3f} ms longer than predicted", waited_more * 1e3);
+  }
+  for (const Sequence& sequence : report.predicted.sequences) {
+    const bool has_legs = !sequence.legs.empty();
+    // A second half begins when the first one lets it.
+    if (has_legs && report.predicted.legs[sequence.legs[0]].source != Leg::kNone) continue;
+    const std::uint32_t first =
+        has_legs ? report.predicted.legs[sequence.legs[0]].stream : sequence.kernels[0];
+    const StreamTimes& was = report.measured[first];
+    const double late =
+        report.prepared_s + (has_legs ? was.copy_begin_s : was.kernel_begin_s) - sequence.begin_s;
+    if (late <= most) continue;
+    most = late;
+    cause = fmt::format("stream {} began {:.3f} ms late, {:.3f} ms of which it took to prepare the batch",
+                        first, late * 1e3, report.prepared_s * 1e3);
+  }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const StreamTimes &was = report.measured[i], &was_to_be = report.predicted.streams[i];
     const double kernel =
@@ -113,21 +131,16 @@ struct BatchHandle::State {
   Clock::time_point called = Clock::now();
   double predicted_wait_s = 0;
   std::optional<Clock::time_point> deadline;
-  std::exception_ptr error;
-  std::mutex mutex;
-  std::condition_variable news;
-  bool is_done = false;
+  std::promise<void> promise;
+  std::shared_future<void> done = promise.get_future().share();
 };
 
-bool BatchHandle::query() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->is_done;
+bool BatchHandle::is_done() const {
+  return state_->done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 const BatchReport& BatchHandle::synchronize() const {
-  std::unique_lock lock(state_->mutex);
-  state_->news.wait(lock, [&] { return state_->is_done; });
-  if (state_->error != nullptr) std::rethrow_exception(state_->error);
+  state_->done.get();
   return state_->report;
 }
 
@@ -247,21 +260,20 @@ class BatchQueue::Impl {
     report.waited_s = seconds(running_since_ - state.called);
     std::exception_ptr error;
     try {
-      execution.run(state.batch, report.predicted, &report);
-      report.is_late =
-          state.deadline.has_value() && seconds(running_since_ - *state.deadline) + report.makespan_s > 0;
+      const Clock::time_point begin = execution.run(state.batch, report.predicted, &report);
+      report.prepared_s = seconds(begin - running_since_);
+      report.is_late = state.deadline.has_value() && seconds(begin - *state.deadline) + report.makespan_s > 0;
       if (report.is_late)
         report.cause = cause_of(topology, state.batch, report, report.waited_s - state.predicted_wait_s);
     } catch (...) {
       error = std::current_exception();
     }
     state.batch.clear();  // what its kernels hold
-    {
-      const std::lock_guard lock(state.mutex);
-      state.error = error;
-      state.is_done = true;
+    if (error != nullptr) {
+      state.promise.set_exception(error);
+    } else {
+      state.promise.set_value();
     }
-    state.news.notify_all();
   }
 
   const BatchOptions options_;

@@ -39,8 +39,9 @@ struct BatchReport {
   std::vector<StreamTimes> measured;  // a stream, from the batch's begin; by the devices' clocks
   double makespan_s = 0;              // the last end of them
   double waited_s = 0;                // from the call until the batches before it had ended
+  double prepared_s = 0;              // from then until its begin
   bool is_late = false;               // it ended after the deadline it was accepted for
-  std::string cause;                  // of that: the link, kernel or batch that took longer, and by how much
+  std::string cause;  // of that: the link, kernel or batch that took longer, or the stream that began late
 };
 
 /// A batch that is waiting, under way or done. Copies mean the same one.
@@ -49,8 +50,7 @@ class ESKER_API BatchHandle {
   struct State;
   explicit BatchHandle(std::shared_ptr<State> state) : state_{std::move(state)} {}
 
-  /// It is done.
-  bool query() const;
+  bool is_done() const;
   /// Waits until it is. Throws what its kernels or copies threw.
   const BatchReport& synchronize() const;
 
@@ -75,7 +75,8 @@ struct BatchOptions {
 /// Runs batches one at a time, in the order in which they come.
 ///
 /// State    A thread of its own starts each command stream at the moment that align_ends() gives it, and
-///          sleeps in between. It has one stream for each engine of each device.
+///          sleeps in between. It keeps the streams that its largest batch needed: one for each device and
+///          each sequence of copies and kernels that run beside others.
 /// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it
 ///          takes is predicted on that condition. Memory of a batch stays as it is until the batch is done.
 ///          Within a batch nothing has an order but a stream's copy before its kernel: what one stream

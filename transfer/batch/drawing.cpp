@@ -1,11 +1,15 @@
 // A topology as a picture, by Graphviz.
 #include <esker/transfer/batch/topology.hpp>
 
+#include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <vector>
 
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,37 +69,29 @@ std::string Topology::to_dot() const {
 }
 
 void Topology::draw_svg(const std::string& file) const {
+  const std::string text = file + ".dot.XXXXXX";
+  std::vector<char> name(text.c_str(), text.c_str() + text.size() + 1);
   const auto refuse = [&](const std::string& why) {
     throw Error(Error::Kind::kTransfer, fmt::format("topology '{}': drawing '{}': {}", name_, file, why));
   };
-  if (std::ofstream probe(file, std::ios::app); !probe) refuse("the file cannot be written");
-  int pipe_ends[2];
-  if (pipe(pipe_ends) != 0) refuse("there is no pipe to be had");
-  const pid_t child = fork();
-  if (child < 0) refuse("there is no process to be had");
-  if (child == 0) {
-    dup2(pipe_ends[0], 0);
-    close(pipe_ends[0]);
-    close(pipe_ends[1]);
-    execlp("dot", "dot", "-Tsvg", "-o", file.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close(pipe_ends[0]);
-  const std::string dot = to_dot();
-  // A dot that is not there reads nothing, and what is written to it must not end this program.
-  FILE* const out = fdopen(pipe_ends[1], "w");
-  struct sigaction before {};
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &before);
-  std::fwrite(dot.data(), 1, dot.size(), out);
-  std::fclose(out);
-  sigaction(SIGPIPE, &before, nullptr);
+  const int temporary = mkstemp(name.data());
+  if (temporary < 0) refuse(fmt::format("a file beside it cannot be written: {}", std::strerror(errno)));
+  close(temporary);
+  const bool is_written = static_cast<bool>(std::ofstream(name.data()) << to_dot() << std::flush);
+  char program[] = "dot", format[] = "-Tsvg", output[] = "-o";
+  std::string to = file;
+  char* const arguments[] = {program, format, output, to.data(), name.data(), nullptr};
+  pid_t child = 0;
   int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-    refuse("the program dot is not there: install the package graphviz, or draw to_dot() elsewhere");
+  const int error = is_written ? posix_spawnp(&child, program, nullptr, nullptr, arguments, environ) : 0;
+  if (is_written && error == 0) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   }
+  std::remove(name.data());
+  if (!is_written) refuse("a file beside it cannot be written");
+  if (error == ENOENT)
+    refuse("the program dot is not there: install the package graphviz, or draw to_dot() elsewhere");
+  if (error != 0) refuse(fmt::format("the program dot cannot be started: {}", std::strerror(error)));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) refuse("the program dot failed");
 }
 

@@ -39,7 +39,7 @@ const Stream& BatchExecution::stream_of(std::size_t sequence, std::size_t device
                                  : streams_.emplace(key, devices_[device].stream()).first->second;
 }
 
-void BatchExecution::run(const Batch& batch, const Timeline& schedule, BatchReport* report) {
+Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedule, BatchReport* report) {
   // Memory for staged copies, before the clock starts.
   std::vector<std::size_t> stage_of(batch.size(), 0);
   std::size_t staged = 0;
@@ -159,7 +159,6 @@ void BatchExecution::run(const Batch& batch, const Timeline& schedule, BatchRepo
     for (const auto& [key, stream] : streams_) stream.synchronize();
     throw;
   }
-  std::this_thread::sleep_until(start + nanoseconds(schedule.makespan_s));
   for (const auto& [key, stream] : streams_) stream.synchronize();
 
   const auto time_of = [&](const Span& span, std::size_t mark) {
@@ -181,6 +180,7 @@ void BatchExecution::run(const Batch& batch, const Timeline& schedule, BatchRepo
   }
   for (const StreamTimes& times : report->measured)
     report->makespan_s = std::max(report->makespan_s, times.end_s);
+  return start;
 }
 
 }  // namespace esker::transfer

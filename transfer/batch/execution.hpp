@@ -1,6 +1,7 @@
 // One batch, run by its schedule on devices. For BatchQueue.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -17,7 +18,9 @@ class BatchExecution {
       : devices_{devices}, piece_bytes_{piece_bytes} {}
 
   /// Starts each sequence when the schedule says, and waits for all. Measured times go to the report.
-  void run(const Batch& batch, const Timeline& schedule, BatchReport* report);
+  /// Returns when its clock began: what it needs is there, nothing has been started.
+  std::chrono::steady_clock::time_point run(const Batch& batch, const Timeline& schedule,
+                                            BatchReport* report);
 
  private:
   const Stream& stream_of(std::size_t sequence, std::size_t device);

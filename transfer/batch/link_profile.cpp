@@ -1,12 +1,12 @@
 // Profiles as JSON, and the file of this machine. Other parts of that file are left as they are.
 #include <esker/transfer/batch/link_profile.hpp>
 
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include <esker/device/machine_file.hpp>
 #include <esker/error.hpp>
+#include <esker/transfer/batch/link_rate_json.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,14 +20,9 @@ using Json = nlohmann::ordered_json;
 Json json_of(const LinkProfile& profile) {
   Json json{{"machine", profile.machine}, {"links", Json::array()}};
   for (const LinkProfile::Entry& entry : profile.links) {
-    const LinkRate& rate = entry.rate;
-    json["links"].push_back(
-        {{"from", entry.from},
-         {"to", entry.to},
-         {"bytes_per_s", std::isfinite(rate.bytes_per_s) ? Json(rate.bytes_per_s) : Json(nullptr)},
-         {"both_bytes_per_s", rate.both_bytes_per_s},
-         {"startup_s", rate.startup_s},
-         {"further_s", rate.further_s}});
+    Json link{{"from", entry.from}, {"to", entry.to}};
+    link.update(json_of(entry.rate));
+    json["links"].push_back(std::move(link));
   }
   return json;
 }
@@ -36,12 +31,8 @@ LinkProfile profile_of(const Json& json) {
   LinkProfile profile;
   profile.machine = json.at("machine").get<std::string>();
   for (const Json& link : json.at("links")) {
-    LinkProfile::Entry entry{link.at("from").get<std::string>(), link.at("to").get<std::string>(), {}};
-    if (!link.at("bytes_per_s").is_null()) entry.rate.bytes_per_s = link.at("bytes_per_s").get<double>();
-    entry.rate.both_bytes_per_s = link.value("both_bytes_per_s", 0.0);
-    entry.rate.startup_s = link.value("startup_s", 0.0);
-    entry.rate.further_s = link.value("further_s", 0.0);
-    profile.links.push_back(std::move(entry));
+    profile.links.push_back(
+        {link.at("from").get<std::string>(), link.at("to").get<std::string>(), rate_of(link)});
   }
   return profile;
 }

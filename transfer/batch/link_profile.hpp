@@ -19,7 +19,8 @@ struct LinkProfile {
   std::vector<Entry> links;
 };
 
-/// {machine, links: [{from, to, bytes_per_s, both_bytes_per_s, startup_s, further_s}]}.
+/// {machine, links: [{from, to, bytes_per_s, both_bytes_per_s, startup_s, further_s}]}; a bandwidth that
+/// nobody knows is null, what is 0 is left out.
 ESKER_API std::string to_json(const LinkProfile& profile);
 /// Errors. Error{kTransfer}: `where` and what is wrong there.
 ESKER_API LinkProfile profile_from_json(const std::string& text, const std::string& where);

@@ -95,11 +95,12 @@ std::string name_on(const Hardware& hardware, std::span<const Device> devices) {
 
 }  // namespace
 
-std::vector<Device> open_all_devices() {
-  std::vector<Device> devices{Device::open()};
-  if (devices[0].backend() == Backend::kCpu) return devices;
-  for (std::uint32_t i = 1; i < devices[0].properties().devices; ++i)
-    devices.push_back(Device::open(fmt::format("{}:{}", to_string(devices[0].backend()), i)));
+std::vector<Device> open_all_devices(const std::string& name, std::uint64_t at_most) {
+  const Device first = Device::open(name);
+  if (first.backend() == Backend::kCpu) return {first};
+  std::vector<Device> devices;
+  for (std::uint32_t i = 0; i < std::min<std::uint64_t>(first.properties().devices, at_most); ++i)
+    devices.push_back(Device::open(fmt::format("{}:{}", to_string(first.backend()), i)));
   return devices;
 }
 

@@ -14,8 +14,11 @@
 
 namespace esker::transfer {
 
-/// Every GPU of the back end that was built, in their order; the CPU where there is none.
-ESKER_API std::vector<Device> open_all_devices();
+/// Every device of the back end that Device::open(name) opens, in their order, at most so many.
+///
+/// Errors. Error{kDevice}: as Device::open().
+ESKER_API std::vector<Device> open_all_devices(const std::string& name = "auto",
+                                               std::uint64_t at_most = ~std::uint64_t{0});
 
 /// The model of its processors, and how many devices of which kind: whose profile is whose.
 ESKER_API std::string machine_name(std::span<const Device> devices);

@@ -81,8 +81,11 @@ Timeline align_ends(const Topology& topology, std::span<const StreamModel> strea
     const Throughput rates = throughput(topology, flows);
     double next = kNever;
     if (!data_start.empty()) next = data_start.top().first;
-    for (std::size_t i = 0; i < workload.size(); ++i)
-      next = std::min(next, t + workload[i].left / rates.bytes_per_s[i]);
+    std::vector<double> ends;
+    for (std::size_t i = 0; i < workload.size(); ++i) {
+      ends.push_back(t + workload[i].left / rates.bytes_per_s[i]);
+      next = std::min(next, ends[i]);
+    }
     std::vector<Copying> still;
     for (std::size_t i = 0; i < workload.size(); ++i) {
       const std::uint32_t s = workload[i].sequence;
@@ -92,9 +95,9 @@ Timeline align_ends(const Topology& topology, std::span<const StreamModel> strea
         longest_here = next - t;
         leg.bottleneck = rates.bottlenecks[i];
       }
-      const double left = workload[i].left - (next - t) * rates.bytes_per_s[i];
-      if (left > leg.bytes * 1e-12 && std::isfinite(rates.bytes_per_s[i])) {
-        still.push_back({s, left});
+      // By the event, not by what is left: rounding may leave bytes that take less than a step of the clock.
+      if (ends[i] > next) {
+        still.push_back({s, std::max(0.0, workload[i].left - (next - t) * rates.bytes_per_s[i])});
         continue;
       }
       leg.begin_s = next;

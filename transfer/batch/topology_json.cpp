@@ -1,10 +1,10 @@
 // A topology as JSON, and from it. A bandwidth that nobody knows is null.
 #include <esker/transfer/batch/topology.hpp>
 
-#include <cmath>
 #include <initializer_list>
 
 #include <esker/error.hpp>
+#include <esker/transfer/batch/link_rate_json.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,24 +14,6 @@ namespace esker::transfer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json json_of(const LinkRate& rate) {
-  Json json;
-  json["bytes_per_s"] = std::isfinite(rate.bytes_per_s) ? Json(rate.bytes_per_s) : Json(nullptr);
-  if (rate.both_bytes_per_s > 0) json["both_bytes_per_s"] = rate.both_bytes_per_s;
-  if (rate.startup_s > 0) json["startup_s"] = rate.startup_s;
-  if (rate.further_s > 0) json["further_s"] = rate.further_s;
-  return json;
-}
-
-LinkRate rate_of(const Json& json) {
-  LinkRate rate;
-  if (!json.at("bytes_per_s").is_null()) rate.bytes_per_s = json.at("bytes_per_s").get<double>();
-  rate.both_bytes_per_s = json.value("both_bytes_per_s", 0.0);
-  rate.startup_s = json.value("startup_s", 0.0);
-  rate.further_s = json.value("further_s", 0.0);
-  return rate;
-}
 
 template <class Enum>
 Enum one_of(const std::string& text, std::initializer_list<Enum> values) {

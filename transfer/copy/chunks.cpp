@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -22,32 +24,31 @@ namespace esker::transfer {
 struct CopyTicket::State {
   Copy copy;
   std::optional<Event> end;  // of high priority; set before anybody has the ticket
+  // Of normal priority. The queue's thread keeps the first error, and fulfils the promise once no chunk runs.
   std::exception_ptr error;
-  std::mutex mutex;
-  std::condition_variable news;
-  bool is_done = false;
+  std::promise<void> promise;
+  std::shared_future<void> done = promise.get_future().share();
 
-  void finish(std::exception_ptr why) {
-    {
-      const std::lock_guard lock(mutex);
-      error = std::move(why);
-      is_done = true;
+  void keep_error() {
+    if (error == nullptr) error = std::current_exception();
+  }
+  void finish() {
+    if (error != nullptr) {
+      promise.set_exception(error);
+    } else {
+      promise.set_value();
     }
-    news.notify_all();
   }
 };
 
 bool CopyTicket::is_done() const {
   if (state_->end.has_value()) return state_->end->is_done();
-  const std::lock_guard lock(state_->mutex);
-  return state_->is_done;
+  return state_->done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void CopyTicket::wait() const {
+void CopyTicket::synchronize() const {
   if (state_->end.has_value()) return state_->end->synchronize();
-  std::unique_lock lock(state_->mutex);
-  state_->news.wait(lock, [&] { return state_->is_done; });
-  if (state_->error != nullptr) std::rethrow_exception(state_->error);
+  state_->done.get();
 }
 
 class CopyQueue::Impl {
@@ -73,6 +74,11 @@ class CopyQueue::Impl {
     }
     news_.notify_all();
     thread_.join();
+    try {
+      high_.synchronize();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "esker: a CopyQueue ends with copies that failed: %s\n", error.what());
+    }
   }
 
   std::shared_ptr<CopyTicket::State> submit(const Copy& copy, StreamPriority priority) {
@@ -82,8 +88,13 @@ class CopyQueue::Impl {
     if (priority == StreamPriority::kHigh) {
       Event end = device_.event();
       const std::lock_guard lock(high_mutex_);
-      for (std::size_t at = 0; at < copy.bytes; at += chunk_bytes_) start(copy, at, high_);
-      high_.record(end);
+      try {
+        for (std::size_t at = 0; at < copy.bytes; at += chunk_bytes_) start(copy, at, high_);
+        high_.record(end);
+      } catch (...) {
+        let_end(high_);
+        throw;
+      }
       state->end.emplace(std::move(end));
       return state;
     }
@@ -95,26 +106,32 @@ class CopyQueue::Impl {
   std::size_t chunk_bytes() const { return chunk_bytes_; }
 
  private:
-  /// A chunk that is under way, and the copy that it ends, if it does.
   struct Chunk {
     Event end;
-    std::shared_ptr<CopyTicket::State> last_of;
+    std::shared_ptr<CopyTicket::State> of;
+    bool is_last;
   };
 
   void start(const Copy& copy, std::size_t at, const Stream& stream) const {
     device_.copy_async(static_cast<std::byte*>(copy.to) + at, static_cast<const std::byte*>(copy.from) + at,
                        std::min(chunk_bytes_, copy.bytes - at), stream);
   }
+  /// Of a copy that has failed already: what else goes wrong is not said.
+  static void let_end(const Stream& stream) {
+    try {
+      stream.synchronize();
+    } catch (const std::exception&) {
+    }
+  }
   void end_oldest(std::deque<Chunk>& under_way, std::vector<Event>& unused) const {
     using std::chrono::microseconds;
     Chunk& chunk = under_way.front();
-    std::exception_ptr error;
     try {
       while (!chunk.end.is_done()) std::this_thread::sleep_for(microseconds(4));
     } catch (...) {
-      error = std::current_exception();
+      chunk.of->keep_error();
     }
-    if (chunk.last_of != nullptr) chunk.last_of->finish(error);
+    if (chunk.is_last) chunk.of->finish();
     unused.push_back(std::move(chunk.end));
     under_way.pop_front();
   }
@@ -146,11 +163,15 @@ class CopyQueue::Impl {
           if (state->copy.bytes > 0) start(state->copy, at, normal_);
           at += chunk_bytes_;
           normal_.record(unused.back());
-          under_way.push_back({std::move(unused.back()), at >= state->copy.bytes ? state : nullptr});
+          under_way.push_back({std::move(unused.back()), state, at >= state->copy.bytes});
           unused.pop_back();
         } while (at < state->copy.bytes);
       } catch (...) {
-        state->finish(std::current_exception());
+        state->keep_error();
+        // Its chunks use the caller's memory, one of them perhaps without an event.
+        while (!under_way.empty()) end_oldest(under_way, unused);
+        let_end(normal_);
+        state->finish();
       }
     }
   }

@@ -27,8 +27,8 @@ class ESKER_API CopyTicket {
   struct State;
   explicit CopyTicket(std::shared_ptr<State> state) : state_{std::move(state)} {}
   bool is_done() const;
-  /// Waits until it is. Throws what the device said went wrong.
-  void wait() const;
+  /// Waits until it is. Throws what the device said went wrong first; nothing of the copy runs any more.
+  void synchronize() const;
 
  private:
   std::shared_ptr<State> state_;
@@ -45,7 +45,7 @@ class ESKER_API CopyTicket {
 ///          high priority overtake, so the two name other memory. What a copy reads stays as it is, and what
 ///          it writes is not read, until it is done. The thread sleeps while chunks are under way. Destroyed,
 ///          it first ends what it has. On the CPU a copy of high priority is done when submit() returns.
-/// Errors   Error{kTransfer}: no bytes_per_s, no chunks in flight; a copy without an address.
+/// Errors   Error{kTransfer}: no bytes_per_s, no chunk_time, no chunks in flight; a copy without an address.
 class ESKER_API CopyQueue {
  public:
   CopyQueue(const Device& device, const CopyQueueOptions& options);
