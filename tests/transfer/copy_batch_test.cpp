@@ -269,5 +269,19 @@ TEST_F(CopyBatchTest, AProfileIsLinearBetweenItsPoints) {
   }
 }
 
+TEST_F(CopyBatchTest, AProfileStaysAtTheSmallerSizeWhereLargerCopiesTakeLess) {
+  CopyProfile profile;
+  for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
+    for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c)
+      profile.set(Direction::kToDevice, CopyPath::kBatchCall, c, s, s < 6 ? 10 + s : 5 + s);
+  }
+  const auto at = [&](double bytes) {
+    return profile.us(Direction::kToDevice, CopyPath::kBatchCall, 1, bytes);
+  };
+  EXPECT_DOUBLE_EQ(at(24 << 10), 15);  // between 16 and 32 KiB
+  EXPECT_DOUBLE_EQ(at(32 << 10), 11);
+  EXPECT_DOUBLE_EQ(at(12 << 10), 14.5);
+}
+
 }  // namespace
 }  // namespace esker::testing

@@ -93,8 +93,10 @@ double CopyProfile::us(Direction direction, CopyPath path, double n, double byte
   const auto [s, y] = cell_of(bytes, kSizes, bytes_at);
   const double low = std::lerp(at(direction, path, c, s), at(direction, path, c + 1, s), x);
   const double high = std::lerp(at(direction, path, c, s + 1), at(direction, path, c + 1, s + 1), x);
-  // Below the first size a line may go below its first point, where a startup keeps it.
-  return std::max(std::lerp(low, high, std::max(y, 0.0)), 0.0);
+  // Where larger copies take less, the driver goes another way from there on, and not before. Below the first
+  // size a line may go below its first point, where a startup keeps it.
+  const double between = high < low && y < 1 ? low : std::lerp(low, high, std::max(y, 0.0));
+  return std::max(between, 0.0);
 }
 
 std::string CopyProfile::json() const {

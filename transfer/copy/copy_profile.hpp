@@ -27,7 +27,8 @@ inline constexpr std::uint32_t kDirections = 3;
 ESKER_API const char* to_string(Direction direction) noexcept;
 
 /// Microseconds from the call to the end of `n` copies of `bytes` each, at points of a grid; between them it
-/// is linear in each, which a startup, a time a copy and a rate are exactly.
+/// is linear in each, which a startup, a time a copy and a rate are exactly; where larger copies take less,
+/// it is as at the smaller size.
 ///
 /// Contract. A value. As built it holds what was measured on an H100 (docs/results/transfers.md);
 ///           of_machine() and measure_copies() say what holds here.

@@ -11,7 +11,9 @@ namespace esker::transfer {
 
 namespace {
 
-constexpr std::size_t kGap = 256;  // between two copies: adjacent ones would be one
+constexpr std::size_t kShort = std::size_t{1}
+                               << 20;  // in all: microseconds, which others of the machine blur
+constexpr std::size_t kGap = 256;      // between two copies: adjacent ones would be one
 
 double median_us(Copier& copier, CopyPath path, const std::vector<Copy>& copies, const Stream& stream,
                  std::uint32_t repeats) {
@@ -55,7 +57,9 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
           std::vector<Copy> copies;
           for (std::size_t i = 0; i < n; ++i)
             copies.push_back({to + i * (bytes + kGap), from + i * (bytes + kGap), bytes});
-          profile.set(direction, path, c, s, median_us(copier, path, copies, stream, how.repeats));
+          profile.set(
+              direction, path, c, s,
+              median_us(copier, path, copies, stream, n * bytes <= kShort ? 5 * how.repeats : how.repeats));
         }
       }
     }
