@@ -86,7 +86,9 @@ Cut best_cut(const CopyProfile& profile, Direction direction, std::span<const Co
       Cut cut{c, n_large};
       cut.large = {path, engines.with(large, n_large != 0)};
       cut.small.us = kernel.with(small, n_large != copies.size());
-      if (!best.has_value() || cut.us() < best->us()) best = cut;
+      // One copy is no batch: whatever the profile has by chance, that call does more for the same.
+      const bool is_none = path == CopyPath::kBatchCall && n_large == 1;
+      if (!is_none && (!best.has_value() || cut.us() < best->us())) best = cut;
       if (left == 0) break;
       n_large -= sizes.copies[c];
       large -= engines.of(c);
