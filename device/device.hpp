@@ -79,6 +79,12 @@ class ESKER_API Device {
     return {backend_, stream, std::move(put)};
   }
 
+  /// Whether this device's lanes and copies reach `other`'s memory with no way through the host's: from this
+  /// call on they do, if the machine can. On the CPU always; never the memory of another back end.
+  bool reach(const Device& other) const {
+    return other.backend() == backend() && backend_->reach(other.properties().index);
+  }
+
   /// Waits for the copy, and for nothing else. Either side is host memory or this device's.
   void copy(void* to, const void* from, std::size_t bytes) const { backend_->copy(to, from, bytes); }
   /// `from` stays as it is, and `to` is not read, until the stream has come there.

@@ -69,6 +69,7 @@ class DeviceBackend {
   virtual const DeviceProperties& properties() const = 0;
   virtual gpu::Occupancy* occupancy() = 0;
 
+  virtual bool reach(std::uint32_t device) = 0;
   virtual void* allocate(MemoryKind kind, std::size_t bytes, bool zeroed, const std::string& what) = 0;
   virtual void release(MemoryKind kind, void* at) noexcept = 0;
 

@@ -146,6 +146,20 @@ nlohmann::json take_prediction(const TransferBench& bench) {
     cases.push_back({"Table 2, H2D with kernels", "one way", experiment_1});
     cases.push_back({"Table 2, D2H", "one way", experiment_2});
     cases.push_back({"all devices, both ways", "both ways", everything});
+    // Between devices: into what a copy from the host fills in other batches.
+    const auto between = [&](std::size_t from, std::size_t to, std::size_t bytes) {
+      CommandStream s = to_host(from, bytes);
+      s.to = static_cast<std::int32_t>(to);
+      s.destination = ends[to]->there.data();
+      return s;
+    };
+    cases.push_back({"device 0 to device 1", "one way", {between(0, 1, part(0.7))}});
+    cases.push_back(
+        {"device 0 to device 1 and back", "both ways", {between(0, 1, part(0.7)), between(1, 0, part(0.6))}});
+    Batch around;
+    for (std::size_t d = 0; d < ends.size(); ++d)
+      around.push_back(between(d, (d + 1) % ends.size(), part(1)));
+    cases.push_back({"each device to the next", "both ways", around});
   }
 
   nlohmann::json all = {{"profile", nlohmann::json::parse(to_json(profile))},

@@ -72,6 +72,7 @@ class CpuBackend final : public DeviceBackend {
                       void*) override {
     for (std::size_t i = 0; i < n; ++i) copy(to[i], from[i], bytes[i]);
   }
+  bool reach(std::uint32_t) override { return true; }
   MemoryRange range_of(const void*) override { return {MemoryPlace::kPinned}; }
   void fill_async(void* at, std::uint8_t value, std::size_t bytes, void*) override {
     if (bytes > 0) std::memset(at, value, bytes);

@@ -72,6 +72,14 @@ class GpuBackend final : public DeviceBackend {
   const DeviceProperties& properties() const override { return properties_; }
   gpu::Occupancy* occupancy() override { return &occupancy_; }
 
+  bool reach(std::uint32_t device) override {
+    if (static_cast<int>(device) == device_) return true;
+    const Current current(device_);
+    const gpu::ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(static_cast<int>(device), 0);
+    (void)ESKER_GPU(GetLastError)();  // or a launch that follows would report it
+    return error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorPeerAccessAlreadyEnabled);
+  }
+
   void* allocate(MemoryKind kind, std::size_t bytes, bool zeroed, const std::string& what) override {
     if (bytes == 0) return nullptr;
     const Current current(device_);

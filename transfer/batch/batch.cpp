@@ -161,15 +161,16 @@ class BatchQueue::Impl {
       throw Error(Error::Kind::kTransfer,
                   fmt::format("BatchQueue: the topology of '{}' has {} devices, not {}", here,
                               t.devices().size(), devices.size()));
-    for (std::uint32_t i = 0; i < t.devices().size(); ++i) {
-      const std::uint32_t last = t.route(t.host(), t.device(i)).back();
-      for (const std::uint32_t link : {last, Topology::opposite(last)}) {
-        if (!std::isfinite(t.links()[link].rate.bytes_per_s))
-          throw Error(Error::Kind::kTransfer,
-                      fmt::format("BatchQueue: nobody knows the bandwidth of {} on '{}': measure it "
-                                  "(esker-topology --measure, measure_links())",
-                                  t.link_name(link), here));
-      }
+    for (std::uint32_t link = 0; link < t.links().size(); ++link) {
+      const auto is_device = [&](std::uint32_t node) {
+        return t.nodes()[node].kind == Topology::Kind::kDevice;
+      };
+      if (std::isfinite(t.links()[link].rate.bytes_per_s)) continue;
+      if (is_device(t.links()[link].from) || is_device(t.links()[link].to))
+        throw Error(Error::Kind::kTransfer,
+                    fmt::format("BatchQueue: nobody knows the bandwidth of {} on '{}': measure it "
+                                "(esker-topology --measure, measure_links())",
+                                t.link_name(link), here));
     }
     thread_ = std::thread([this] { work(); });
   }

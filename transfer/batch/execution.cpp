@@ -20,6 +20,7 @@ std::chrono::nanoseconds nanoseconds(double s) {
 /// Where one leg, or one kernel, begins and ends. Its marks exist before the clock starts.
 struct Span {
   std::size_t device = 0;
+  const Stream* stream = nullptr;
   std::vector<Event> marks;  // two; none: there is no such kernel
   bool is_started = false;
 };
@@ -32,8 +33,8 @@ void wait_until(Clock::time_point when) {
 
 }  // namespace
 
-const Stream& BatchExecution::stream_of(std::size_t sequence, std::size_t device) {
-  const std::pair<std::size_t, std::size_t> key{sequence, device};
+const Stream& BatchExecution::stream_of(std::size_t use, std::size_t device) {
+  const std::pair<std::size_t, std::size_t> key{use, device};
   const auto found = streams_.find(key);
   return found != streams_.end() ? found->second
                                  : streams_.emplace(key, devices_[device].stream()).first->second;
@@ -55,29 +56,25 @@ Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedu
     stage_ = devices_[0].pinned<std::byte>(staged, {"memory for staged copies", false});
 
   std::vector<Span> legs(schedule.legs.size()), kernels(batch.size());
-  std::vector<std::vector<Event>> pieces(schedule.legs.size());  // of first halves: each in host memory
+  std::vector<std::vector<Event>> pieces(schedule.legs.size());   // of first halves: each in host memory
+  std::vector<std::uint32_t> last_leg(batch.size(), Leg::kNone);  // whose end is that of the stream's copy
   std::vector<std::size_t> next(schedule.sequences.size(), 0);
   std::vector<bool> is_started(schedule.sequences.size(), false),
       has_kernels(schedule.sequences.size(), false);
-  const auto device_of_leg = [&](std::uint32_t id) {
-    const CommandStream& stream = batch[schedule.legs[id].stream];
-    const bool leaves = schedule.legs[id].source == Leg::kNone && stream.from != kHost;
-    return static_cast<std::size_t>(leaves ? stream.from : stream.to);
-  };
-  const auto prepare = [&](Span& span, std::size_t sequence, std::size_t device) {
+  const auto prepare = [&](Span& span, std::size_t use, std::size_t device) {
     span.device = device;
+    span.stream = &stream_of(use, device);
     for (int mark = 0; mark < 2; ++mark) span.marks.push_back(devices_[device].event());
-    stream_of(sequence, device);
   };
-  const auto begin_span = [](Span& span, const Stream& stream) {
+  const auto begin_span = [](Span& span) {
     span.is_started = true;
-    stream.record(span.marks[0]);
+    span.stream->record(span.marks[0]);
   };
-  const auto start_leg = [&](std::size_t s, std::uint32_t id) {
+  const auto start_leg = [&](std::uint32_t id) {
     const Leg& leg = schedule.legs[id];
     const CommandStream& command = batch[leg.stream];
-    const std::size_t device = device_of_leg(id);
-    const Stream& stream = stream_of(s, device);
+    const std::size_t device = legs[id].device;
+    const Stream& stream = *legs[id].stream;
     const bool is_first = second_of[id] != Leg::kNone, is_second = leg.source != Leg::kNone;
     std::byte* const stage = is_first || is_second ? stage_.data() + stage_of[leg.stream] : nullptr;
     auto* const to = is_first ? stage : static_cast<std::byte*>(command.destination);
@@ -85,7 +82,7 @@ Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedu
     const std::size_t piece = stage != nullptr    ? static_cast<std::size_t>(kStageBytes)
                               : piece_bytes_ != 0 ? piece_bytes_
                                                   : command.bytes;
-    begin_span(legs[id], stream);
+    begin_span(legs[id]);
     for (std::size_t at = 0, i = 0; at < command.bytes; at += piece, ++i) {
       if (is_second) stream.wait(pieces[leg.source][i]);
       devices_[device].copy_async(to + at, from + at, std::min(piece, command.bytes - at), stream);
@@ -103,16 +100,17 @@ Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedu
         for (; next[s] < sequence.legs.size(); ++next[s]) {
           const std::uint32_t source = schedule.legs[sequence.legs[next[s]]].source;
           if (source != Leg::kNone && !legs[source].is_started) break;
-          start_leg(s, sequence.legs[next[s]]);
+          start_leg(sequence.legs[next[s]]);
           has_more = true;
         }
         if (next[s] < sequence.legs.size() || has_kernels[s]) continue;
         has_kernels[s] = true;
         for (const std::uint32_t id : sequence.kernels) {
-          const auto device = static_cast<std::size_t>(batch[id].to);
-          const Stream& stream = stream_of(s, device);
-          begin_span(kernels[id], stream);
-          batch[id].kernel(devices_[device], stream);
+          const Stream& stream = *kernels[id].stream;
+          if (const std::uint32_t leg = last_leg[id]; leg != Leg::kNone && legs[leg].stream != &stream)
+            stream.wait(legs[leg].marks[1]);
+          begin_span(kernels[id]);
+          batch[id].kernel(devices_[kernels[id].device], stream);
           stream.record(kernels[id].marks[1]);
         }
       }
@@ -129,14 +127,23 @@ Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedu
   std::vector<double> offsets;
   for (std::size_t s = 0; s < schedule.sequences.size(); ++s) {
     for (const std::uint32_t id : schedule.sequences[s].legs) {
-      prepare(legs[id], s, device_of_leg(id));
-      if (second_of[id] == Leg::kNone) continue;
-      const std::size_t bytes = batch[schedule.legs[id].stream].bytes;
-      for (std::size_t at = 0; at < bytes; at += static_cast<std::size_t>(kStageBytes))
+      const Leg& leg = schedule.legs[id];
+      const CommandStream& command = batch[leg.stream];
+      const bool leaves = leg.source == Leg::kNone && command.from != kHost;
+      prepare(legs[id], leaves ? kOut : kIn, static_cast<std::size_t>(leaves ? command.from : command.to));
+      if (second_of[id] == Leg::kNone) {
+        last_leg[leg.stream] = id;
+        continue;
+      }
+      for (std::size_t at = 0; at < command.bytes; at += static_cast<std::size_t>(kStageBytes))
         pieces[id].push_back(devices_[legs[id].device].event());
     }
-    for (const std::uint32_t id : schedule.sequences[s].kernels)
-      prepare(kernels[id], s, static_cast<std::size_t>(batch[id].to));
+    for (const std::uint32_t id : schedule.sequences[s].kernels) {
+      const auto device = static_cast<std::size_t>(batch[id].to);
+      const std::uint32_t leg = last_leg[id];
+      const bool follows = leg != Leg::kNone && legs[leg].stream == &stream_of(kIn, device);
+      prepare(kernels[id], follows ? kIn : kOther + s, device);
+    }
   }
   for (const Device& device : devices_) begins.push_back(device.event());
   const Clock::time_point start = Clock::now();

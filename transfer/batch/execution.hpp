@@ -23,11 +23,18 @@ class BatchExecution {
                                             BatchReport* report);
 
  private:
-  const Stream& stream_of(std::size_t sequence, std::size_t device);
+  /// What a stream is used for. Not by turns for both directions: the driver then runs the first copies of a
+  /// batch that goes both ways one after the other.
+  enum Use : std::size_t {
+    kIn,
+    kOut,
+    kOther
+  };  // copies to a device, and kernels behind them; from it; a sequence's
+  const Stream& stream_of(std::size_t use, std::size_t device);
 
   const std::vector<Device>& devices_;
   const std::size_t piece_bytes_;
-  std::map<std::pair<std::size_t, std::size_t>, Stream> streams_;  // by sequence and device
+  std::map<std::pair<std::size_t, std::size_t>, Stream> streams_;  // by use and device
   PinnedArray<std::byte> stage_;
 };
 

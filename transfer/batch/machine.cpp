@@ -93,6 +93,27 @@ std::string name_on(const Hardware& hardware, std::span<const Device> devices) {
   return name;
 }
 
+/// Devices that all reach each other.
+std::vector<std::vector<std::size_t>> peer_groups(std::span<const Device> devices) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].backend() == Backend::kCpu) continue;
+    const auto reaches_all = [&](const std::vector<std::size_t>& group) {
+      return std::all_of(group.begin(), group.end(), [&](std::size_t j) {
+        return devices[i].reach(devices[j]) && devices[j].reach(devices[i]);
+      });
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), reaches_all);
+    if (found != groups.end()) {
+      found->push_back(i);
+    } else {
+      groups.push_back({i});
+    }
+  }
+  std::erase_if(groups, [](const auto& group) { return group.size() < 2; });
+  return groups;
+}
+
 }  // namespace
 
 std::vector<Device> open_all_devices(const std::string& name, std::uint64_t at_most) {
@@ -155,6 +176,12 @@ Topology machine_topology(std::span<const Device> devices) {
         topology.add(is_cpu ? fmt::format("DEVICE{}", i) : fmt::format("GPU{}", i), Kind::kDevice,
                      is_cpu ? Topology::Engines::kCaller : Topology::Engines::kADirection);
     topology.connect(above, node, {}, {});
+  }
+  std::uint32_t groups = 0;
+  for (const std::vector<std::size_t>& group : peer_groups(devices)) {
+    const auto between = topology.add(fmt::format("PEERS{}", groups++), Kind::kSwitch);
+    for (const std::size_t i : group)
+      topology.connect(between, topology.device(static_cast<std::uint32_t>(i)), {}, {});
   }
   return topology;
 }

@@ -24,8 +24,9 @@ ESKER_API std::vector<Device> open_all_devices(const std::string& name = "auto",
 ESKER_API std::string machine_name(std::span<const Device> devices);
 
 /// Memory and processor of each NUMA node, PCI bridges above several of the devices, and the devices, as
-/// hwloc finds them. Device i of the topology is devices[i]. No bandwidth is known: calibrated() adds it.
-/// GPUs whose place hwloc does not know share one hub.
+/// hwloc finds them; and a switch between devices that all reach each other's memory (NVLink, or PCI), which
+/// from this call on they do. Device i of the topology is devices[i]. No bandwidth is known: calibrated()
+/// adds it. GPUs whose place hwloc does not know share one hub.
 ///
 /// Errors. Error{kDevice}: hwloc cannot read the machine.
 ESKER_API Topology machine_topology(std::span<const Device> devices);
@@ -37,8 +38,8 @@ struct MeasureOptions {
 
 /// Measures the links of machine_topology(devices) by copies between pinned memory and the devices: of each
 /// device by direction, startup and bandwidth fitted to sizes from 1/1024 of the largest on by least squares
-/// of the relative error; both directions at once; and each link above several devices, with all of them
-/// copying.
+/// of the relative error; both directions at once; each link above several devices, with all of them
+/// copying; and, where devices reach each other, the same between neighbours.
 ///
 /// Contract. Nothing else copies meanwhile.
 /// Errors.   Error{kDevice}, Error{kOutOfMemory}.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,8 +15,6 @@
 namespace esker::transfer {
 
 namespace {
-
-enum class Way : std::uint8_t { kThere, kBack };
 
 /// Memory of a device and of the host, for copies that are measured.
 struct End {
@@ -36,12 +35,13 @@ class Probe {
       : devices_(devices.begin(), devices.end()), topology_{topology}, execution_{devices_, 0} {
     for (const Device& device : devices) ends_.emplace_back(device, most_bytes);
   }
-  CommandStream copy(std::size_t device, Way way, std::size_t bytes) const {
-    const End& end = ends_[device];
+  /// Devices by their numbers, or kHost for memory of the host beside the other end.
+  CommandStream copy(std::int32_t from, std::int32_t to, std::size_t bytes) const {
     CommandStream stream;
-    (way == Way::kThere ? stream.to : stream.from) = static_cast<std::int32_t>(device);
-    stream.destination = way == Way::kThere ? end.there.data() : end.to.data();
-    stream.source = way == Way::kThere ? end.from.data() : end.back.data();
+    stream.from = from;
+    stream.to = to;
+    stream.destination = to == kHost ? end(from).to.data() : end(to).there.data();
+    stream.source = from == kHost ? end(to).from.data() : end(from).back.data();
     stream.bytes = bytes;
     return stream;
   }
@@ -56,26 +56,29 @@ class Probe {
   }
 
  private:
+  const End& end(std::int32_t device) const { return ends_[static_cast<std::size_t>(device)]; }
+
   const std::vector<Device> devices_;
   const Topology& topology_;
   BatchExecution execution_;
   std::vector<End> ends_;
 };
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 /// The middle one of each of several times, measured together.
 std::vector<double> medians(std::uint32_t repeats, const std::function<std::vector<double>()>& once) {
-  std::vector<std::vector<double>> all;
-  (void)once();  // the first touches memory
-  for (std::uint32_t i = 0; i < std::max(1u, repeats); ++i) all.push_back(once());
-  std::vector<double> result(all[0].size());
-  for (std::size_t value = 0; value < result.size(); ++value) {
-    std::vector<double> column;
-    column.reserve(all.size());
-    for (const auto& row : all) column.push_back(row[value]);
-    std::nth_element(column.begin(), column.begin() + static_cast<std::ptrdiff_t>(column.size() / 2),
-                     column.end());
-    result[value] = column[column.size() / 2];
+  std::vector<std::vector<double>> columns(once().size());  // the first touches memory
+  for (std::uint32_t i = 0; i < std::max(1u, repeats); ++i) {
+    const std::vector<double> times = once();
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].push_back(times[c]);
   }
+  std::vector<double> result;
+  for (std::vector<double>& column : columns) result.push_back(median(std::move(column)));
   return result;
 }
 
@@ -97,27 +100,57 @@ LinkRate fit(const std::vector<std::pair<double, double>>& bytes_and_seconds) {
   return rate;
 }
 
-LinkRate measure_way(Probe& probe, std::size_t device, Way way, std::size_t most, std::uint32_t repeats) {
-  std::vector<std::pair<double, double>> points;
-  for (std::size_t bytes = std::max<std::size_t>(most / 1024, 4096); bytes <= most; bytes *= 2) {
-    const double time = medians(repeats, [&] { return probe.run({probe.copy(device, way, bytes)}); })[0];
-    points.emplace_back(static_cast<double>(bytes), std::max(time, 1e-9));
-  }
-  LinkRate rate = fit(points);
+struct Way {
+  std::int32_t from, to;
+};
+
+/// Each way alone. All sizes of all ways take turns, so that whatever else the machine does meets each alike.
+std::vector<LinkRate> measure_ways(Probe& probe, std::span<const Way> ways, std::size_t most,
+                                   std::uint32_t repeats) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = std::max<std::size_t>(most / 1024, 4096); bytes <= most; bytes *= 2)
+    sizes.push_back(bytes);
   constexpr std::size_t kCopies = 8;
-  const std::size_t bytes = std::max<std::size_t>(most / 64, 4096);
-  const Batch copies(kCopies, probe.copy(device, way, bytes));
-  const double last = medians(repeats, [&] { return probe.run(copies); })[kCopies - 1];
-  rate.further_s = std::max(
-      0.0, (last - rate.startup_s - kCopies * static_cast<double>(bytes) / rate.bytes_per_s) / (kCopies - 1));
-  return rate;
+  const std::size_t bytes_of_each = std::max<std::size_t>(most / 64, 4096);
+  struct Times {
+    std::vector<std::vector<double>> of_size;
+    std::vector<double> of_several;
+  };
+  std::vector<Times> times(ways.size(), {std::vector<std::vector<double>>(sizes.size()), {}});
+  // The second of two: the first finds caches as another copy has left them.
+  const auto last_end = [&](const Batch& batch) {
+    (void)probe.run(batch);
+    return probe.run(batch).back();
+  };
+  for (std::uint32_t round = 0; round <= std::max(1u, repeats); ++round) {
+    for (std::size_t w = 0; w < ways.size(); ++w) {
+      const auto copy = [&](std::size_t bytes) { return probe.copy(ways[w].from, ways[w].to, bytes); };
+      for (std::size_t s = 0; s < sizes.size(); ++s) {
+        const double time = last_end({copy(sizes[s])});
+        if (round > 0) times[w].of_size[s].push_back(time);
+      }
+      const double time = last_end(Batch(kCopies, copy(bytes_of_each)));
+      if (round > 0) times[w].of_several.push_back(time);
+    }
+  }
+  std::vector<LinkRate> rates;
+  for (const Times& of : times) {
+    std::vector<std::pair<double, double>> points;
+    for (std::size_t s = 0; s < sizes.size(); ++s)
+      points.emplace_back(static_cast<double>(sizes[s]), std::max(median(of.of_size[s]), 1e-9));
+    LinkRate rate = fit(points);
+    const double first = rate.startup_s + kCopies * static_cast<double>(bytes_of_each) / rate.bytes_per_s;
+    rate.further_s = std::max(0.0, (median(of.of_several) - first) / (kCopies - 1));
+    rates.push_back(rate);
+  }
+  return rates;
 }
 
-/// Both directions of a device at once: what each carries until the first has ended.
-void measure_both(Probe& probe, std::size_t device, std::size_t bytes, std::uint32_t repeats, LinkRate* there,
+/// Both directions at once: what each carries until the first has ended.
+void measure_both(Probe& probe, Way way, std::size_t bytes, std::uint32_t repeats, LinkRate* there,
                   LinkRate* back) {
   const std::vector<double> times = medians(repeats, [&] {
-    return probe.run({probe.copy(device, Way::kThere, bytes), probe.copy(device, Way::kBack, bytes)});
+    return probe.run({probe.copy(way.from, way.to, bytes), probe.copy(way.to, way.from, bytes)});
   });
   const bool is_there_first = times[0] <= times[1];
   LinkRate &first = is_there_first ? *there : *back, &last = is_there_first ? *back : *there;
@@ -137,8 +170,9 @@ std::vector<double> measure_set(Probe& probe, const std::vector<std::size_t>& se
                                 const std::vector<LinkRate>& rates_back) {
   Batch batch;
   for (const std::size_t i : set) {
-    if (there) batch.push_back(probe.copy(i, Way::kThere, bytes));
-    if (back) batch.push_back(probe.copy(i, Way::kBack, bytes));
+    const auto device = static_cast<std::int32_t>(i);
+    if (there) batch.push_back(probe.copy(kHost, device, bytes));
+    if (back) batch.push_back(probe.copy(device, kHost, bytes));
   }
   return medians(repeats, [&] {
     const std::vector<double> ends = probe.run(batch);
@@ -153,6 +187,42 @@ std::vector<double> measure_set(Probe& probe, const std::vector<std::size_t>& se
   });
 }
 
+/// The links between devices and a switch that leads to nothing else, each by copies to and from the next
+/// one.
+void measure_peers(Probe& probe, const Topology& topology, std::size_t most, std::uint32_t repeats,
+                   LinkProfile* profile) {
+  const auto& nodes = topology.nodes();
+  std::map<std::uint32_t, std::vector<std::int32_t>> below;  // switch: devices
+  std::set<std::uint32_t> leads_up;
+  for (const Topology::Link& link : topology.links()) {
+    if (nodes[link.from].kind != Topology::Kind::kSwitch) continue;
+    const auto& all = topology.devices();
+    const auto device = std::find(all.begin(), all.end(), link.to);
+    if (device != all.end()) {
+      below[link.from].push_back(static_cast<std::int32_t>(device - all.begin()));
+    } else {
+      leads_up.insert(link.from);
+    }
+  }
+  for (const auto& [node, set] : below) {
+    if (leads_up.count(node) != 0) continue;
+    std::vector<Way> ways;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      const std::int32_t next = set[(i + 1) % set.size()];
+      ways.push_back({set[i], next});
+      ways.push_back({next, set[i]});
+    }
+    std::vector<LinkRate> rates = measure_ways(probe, ways, most, repeats);
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      LinkRate &there = rates[2 * i], &back = rates[2 * i + 1];
+      measure_both(probe, ways[2 * i], most, repeats, &there, &back);
+      const std::string name = nodes[topology.device(static_cast<std::uint32_t>(set[i]))].name;
+      profile->links.push_back({name, nodes[node].name, there});
+      profile->links.push_back({nodes[node].name, name, back});
+    }
+  }
+}
+
 }  // namespace
 
 LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions& options) {
@@ -165,13 +235,19 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
   Probe probe(devices, topology, most);
   std::vector<LinkRate> there(devices.size()), back(devices.size());
   std::map<std::uint32_t, std::vector<std::size_t>> below;  // link that leads down: devices
+  std::vector<Way> ways;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(devices.size()); ++i) {
+    ways.push_back({kHost, i});
+    ways.push_back({i, kHost});
+  }
+  const std::vector<LinkRate> alone = measure_ways(probe, ways, most, options.repeats);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::uint32_t node = topology.device(static_cast<std::uint32_t>(i));
     const Topology::Route route = topology.route(topology.host(), node);
-    there[i] = measure_way(probe, i, Way::kThere, most, options.repeats);
-    back[i] = measure_way(probe, i, Way::kBack, most, options.repeats);
+    there[i] = alone[2 * i];
+    back[i] = alone[2 * i + 1];
     if (topology.nodes()[node].engines != Topology::Engines::kCaller)
-      measure_both(probe, i, most, options.repeats, &there[i], &back[i]);
+      measure_both(probe, ways[2 * i], most, options.repeats, &there[i], &back[i]);
     for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) below[route[hop]].push_back(i);
     const std::string above = topology.nodes()[topology.links()[route.back()].from].name;
     const std::string name = topology.nodes()[node].name;
@@ -199,6 +275,7 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
     profile.links.push_back({from, to, of_set[set].first});
     profile.links.push_back({to, from, of_set[set].second});
   }
+  measure_peers(probe, topology, most, options.repeats, &profile);
   return profile;
 }
 
