@@ -78,7 +78,7 @@ class Engine::Run {
                              [](const Device& device) { return device.backend() != Backend::kCpu; })},
         workers_{bell_, has_gpu_, options.host_threads, [this](std::uint32_t stage) { catch_from(stage); },
                  [this] { one_less(); }},
-        monitor_{names_of(devices), options_, topology_, memory_, bell_, streams_, workers_} {
+        monitor_{names_of(devices), options_, topology_, memory_, bell_, streams_, workers_, has_gpu_} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(devices[crossed.side - 1], memory_, crossed,
                                                 topology_.topics[crossed.topic].item_bytes, bell_));

@@ -10,6 +10,9 @@ namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::chrono::milliseconds kStuck{1};
+// How often a thread looks again: for a seat that another one is about to leave, some microseconds in all;
+// and before it takes what another one is about to.
+constexpr std::uint32_t kLooksForSeat = 100, kPatience = 20;
 }  // namespace
 
 HostWorkers::HostWorkers(Doorbell& bell, bool has_gpu, std::uint32_t threads, OnThrow on_throw,
@@ -52,21 +55,48 @@ void HostWorkers::work(std::uint32_t thread) {
   if (has_gpu_) use_fine_timers();
   Backoff backoff(longest_nap(has_gpu_), yields(has_gpu_));
   park(thread);
-  while (!have_ended()) {
-    if (try_turn(thread)) {
+  for (std::uint32_t failures = 0; !have_ended();) {
+    if (try_turn(thread, failures < kPatience)) {
       backoff.reset();
+      failures = 0;
     } else if (!roams_ && places_[thread]->is_taken.load(std::memory_order_relaxed)) {
       return;  // its seat has ended
     } else {
       backoff.wait(bell_, [&] { return have_ended() || has_work(thread); });
+      ++failures;
     }
   }
 }
-bool HostWorkers::try_turn(std::uint32_t thread) {
+bool HostWorkers::try_turn(std::uint32_t thread, bool is_patient) {
   Turns& turns = turns_[thread];
   if (!roams_) return try_turn_at(*places_[thread], turns);
+  if (turns.last != nullptr && try_turn_behind(*turns.last, turns)) return true;
+  turns.last = nullptr;
   for (const auto& place : places_) {
+    if (is_patient && is_expected(place->depth, thread)) continue;
     if (try_turn_at(*place, turns)) return true;
+  }
+  turns.goes_to.store(kNowhere, std::memory_order_relaxed);
+  return false;
+}
+bool HostWorkers::try_turn_behind(const Place& made_by, Turns& turns) {
+  for (std::uint32_t looks = 0; looks <= kLooksForSeat; ++looks) {
+    bool waits_for_a_seat = false;
+    for (const auto& place : places_) {
+      if (place->depth != made_by.depth + 1) continue;
+      if (try_turn_at(*place, turns)) return true;
+      waits_for_a_seat =
+          waits_for_a_seat || (place->is_taken.load(std::memory_order_relaxed) && place->seat->has_work());
+    }
+    if (!waits_for_a_seat) return false;
+    Backoff::pause();
+  }
+  return false;
+}
+bool HostWorkers::is_expected(std::uint32_t depth, std::uint32_t thread) const {
+  const std::uint32_t active = active_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < active; ++i) {
+    if (i != thread && turns_[i].goes_to.load(std::memory_order_relaxed) == depth) return true;
   }
   return false;
 }
@@ -76,6 +106,7 @@ bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
     return false;
   const std::uint64_t count = turns.count.load(std::memory_order_relaxed);
   turns.count.store(count + 1, std::memory_order_relaxed);
+  turns.goes_to.store(place.depth + 1, std::memory_order_relaxed);
   Turn turn = Turn::kEnded;
   try {
     turn = place.seat->take_turn(!roams_);
@@ -96,20 +127,17 @@ bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
   const bool leaves_work = roams_ && turn == Turn::kWorked && place.seat->has_work();
   place.is_taken.store(false, std::memory_order_release);
   if (leaves_work) bell_.ring();
-  return turn == Turn::kWorked;
+  if (turn != Turn::kWorked) return false;
+  turns.last = &place;
+  return true;
 }
 
 bool HostWorkers::has_work(std::uint32_t thread) {
   if (!roams_) return has_work_at(*places_[thread]);
   return std::any_of(places_.begin(), places_.end(), [&](const auto& place) { return has_work_at(*place); });
 }
-bool HostWorkers::has_work_at(Place& place) {
-  if (place.is_taken.load(std::memory_order_relaxed) ||
-      place.is_taken.exchange(true, std::memory_order_acquire))
-    return false;
-  const bool has_work = place.seat->has_work();
-  place.is_taken.store(false, std::memory_order_release);
-  return has_work;
+bool HostWorkers::has_work_at(const Place& place) const {
+  return !place.is_taken.load(std::memory_order_relaxed) && place.seat->has_work();
 }
 
 void HostWorkers::park(std::uint32_t thread) {

@@ -18,9 +18,10 @@
 namespace esker::pipeline::detail {
 
 /// Contract There are as many threads as seats. Where all may work at a time, each keeps a seat. Where
-///          fewer may, so many run, and each takes a turn at the most downstream
-///          seat that has work: so a frame goes through all stages on one core, while it is in the
-///          cache, and nothing is begun while something can be finished.
+///          fewer may, so many run, and each takes a turn behind its last one, so that a frame goes
+///          through all stages on one core, while it is in the cache; else at the most downstream seat
+///          that has work, so that nothing is begun while something can be finished. What another
+///          thread is about to take is left to it for some microseconds.
 /// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
 ///          one for a millisecond, and lets another thread run in its place. In the end each seat has a
 ///          thread, so stages never wait for each other for want of threads.
@@ -42,6 +43,7 @@ class HostWorkers {
   void relieve();
 
  private:
+  static constexpr std::uint32_t kNowhere = ~0u;
   struct Place {
     std::uint32_t stage, depth;
     std::unique_ptr<Seat> seat;
@@ -49,18 +51,24 @@ class HostWorkers {
   };
   /// Of a thread.
   struct alignas(kLineBytes) Turns {
-    std::atomic<std::uint64_t> count{0};  // odd: it is in a stage's function
+    std::atomic<std::uint64_t> count{0};           // odd: it is in a stage's function
+    std::atomic<std::uint32_t> goes_to{kNowhere};  // the depth at which it will look for work first
+    const Place* last = nullptr;                   // where it has just worked
     // The watcher's.
     std::uint64_t seen = 0;
     std::chrono::steady_clock::time_point since;
   };
 
   void work(std::uint32_t thread);
-  bool try_turn(std::uint32_t thread);
+  bool try_turn(std::uint32_t thread, bool is_patient);
+  /// At a seat that takes what this thread has just made.
+  bool try_turn_behind(const Place& made_by, Turns& turns);
+  /// Another thread is about to look for work there.
+  bool is_expected(std::uint32_t depth, std::uint32_t thread) const;
   /// False: somebody else has it, or there was nothing to do.
   bool try_turn_at(Place& place, Turns& turns);
   bool has_work(std::uint32_t thread);
-  bool has_work_at(Place& place);
+  bool has_work_at(const Place& place) const;
   bool have_ended() const { return left_.load(std::memory_order_acquire) == 0; }
   void park(std::uint32_t thread);
 

@@ -13,6 +13,8 @@ namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::chrono::microseconds kSampleEvery{200};
+// Each time it takes a core from a stage for tens of microseconds, where there are no more cores than stages.
+constexpr std::chrono::microseconds kNapOfHost{500};
 
 constexpr std::chrono::milliseconds kLongestBetweenLooks{100};
 // Each time it copies all words of the GPUs.
@@ -35,7 +37,7 @@ std::int64_t steady_ns() {
 
 Monitor::Monitor(std::string devices, const Options& options, const Topology& topology,
                  const RunMemory& memory, Doorbell& bell, const std::vector<Stream>& kernels,
-                 HostWorkers& workers)
+                 HostWorkers& workers, bool has_gpu)
     : devices_{std::move(devices)},
       options_{options},
       topology_{topology},
@@ -43,6 +45,7 @@ Monitor::Monitor(std::string devices, const Options& options, const Topology& to
       bell_{bell},
       kernels_{kernels},
       workers_{workers},
+      naps_short_{has_gpu || !options.trace.empty()},
       loops_ended_(memory.loops_of_several().size()),
       partials_(topology.topics.size()),
       failures_(memory.sides()),
@@ -80,7 +83,7 @@ void Monitor::watch() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      if (ends_.wait_for(lock, nap_, [&] { return is_ending_; })) break;
+      if (ends_.wait_for(lock, naps_short_ ? nap_ : kNapOfHost, [&] { return is_ending_; })) break;
     }
     pass_on_ends();
     end_loops();
@@ -195,6 +198,7 @@ void Monitor::flush_old() {
     if ((position & (topic.positions() - 1)) == 0 ||
         position >> topic.shift != partial.position >> topic.shift) {
       partial = {position, now};
+      naps_short_ = naps_short_ || (position & (topic.positions() - 1)) != 0;
     } else if (now - partial.since >= topology_.topics[t].options.flush_after) {
       topic.flush();
       bell_.ring();

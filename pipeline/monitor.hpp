@@ -28,7 +28,7 @@ class Monitor {
  public:
   /// `devices`: their names. `kernels`: streams with the kernels.
   Monitor(std::string devices, const Options& options, const Topology& topology, const RunMemory& memory,
-          Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers);
+          Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers, bool has_gpu);
   ~Monitor() { stop(); }
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
@@ -65,6 +65,7 @@ class Monitor {
   const std::vector<Stream>& kernels_;
   HostWorkers& workers_;
   std::chrono::microseconds nap_{200};
+  bool naps_short_;  // there is a GPU, a trace, or a topic with frames that are not full when they must go
   bool are_told_ = false;          // all sides: the run has ended
   std::vector<bool> loops_ended_;  // of RunMemory::loops_of_several()
   std::chrono::steady_clock::time_point judged_at_;

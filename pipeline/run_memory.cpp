@@ -83,6 +83,17 @@ std::byte* RunMemory::take_frames(std::uint32_t side, MemoryKind kind, std::uint
   return pool_.take(side, kind, bytes, what);
 }
 
+std::uint64_t RunMemory::stride_of(std::uint32_t number) const {
+  const TopicFacts& facts = topology_.topics[number];
+  const Topology::TopicEnds& ends = topology_.ends[number];
+  const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
+  const std::uint64_t bytes = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  // Frames a power of two apart fall into the same few sets of a cache.
+  constexpr std::uint64_t kPage = 4096, kLarge = 8 * kPage;
+  const bool stays_on_host = ends.from == kHostSide && !ends.crosses();
+  return bytes + (stays_on_host && bytes >= kLarge && bytes % kPage == 0 ? kPage + kLineBytes : 0);
+}
+
 TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed,
                           std::byte* frames, std::uint32_t subscriptions) {
   const TopicFacts& facts = topology_.topics[number];
@@ -92,7 +103,7 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.slots_shift = static_cast<std::uint32_t>(std::bit_width(slots) - 1);
   view.capacity = static_cast<std::uint32_t>(std::min<std::uint64_t>(items, (1u << 31) - 1));
   view.shift = static_cast<std::uint32_t>(std::bit_width(view.capacity) - 1);
-  view.stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  view.stride = stride_of(number);
   view.frames = frames;
   view.subscriptions = subscriptions;
   const Topology::TopicEnds& ends = topology_.ends[number];
@@ -131,9 +142,8 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
                 "pipeline: '" + facts.options.name +
                     "' is part of a loop, where frames cross directly: Crossing::kDirect");
   crossings_.push_back(crossing);
-  const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
-  const std::uint64_t stride = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  const std::uint64_t bytes = stride * std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
+  const std::uint64_t bytes =
+      stride_of(number) * std::bit_ceil(std::max<std::uint64_t>(facts.options.frames, 1));
   Arena& producers = arena(ends.from);
   if (crossing == Crossing::kBatched) {
     lay_out_rings(number, bytes);

@@ -17,7 +17,7 @@ class Seat {
   /// Takes one frame, or calls a source until it has published one. `stays`: goes on while there is
   /// something to do.
   virtual Turn take_turn(bool stays) = 0;
-  /// take_turn() would find something to do.
+  /// take_turn() would find something to do. Any thread, at any time.
   virtual bool has_work() const = 0;
 };
 

@@ -85,10 +85,6 @@ class Backoff {
 
   bool napping() const { return idle_rounds_ == last_round_; }
 
- private:
-  static constexpr std::uint32_t kPauses = 8;
-  static constexpr std::chrono::microseconds kFirstNap{50};
-
   static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -96,6 +92,10 @@ class Backoff {
     sched_yield();
 #endif
   }
+
+ private:
+  static constexpr std::uint32_t kPauses = 8;
+  static constexpr std::chrono::microseconds kFirstNap{50};
 
   std::chrono::microseconds longest_;
   std::uint32_t last_round_;
