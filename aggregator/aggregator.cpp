@@ -36,7 +36,7 @@ class Aggregators::One {
   std::atomic<std::uint64_t> flushed{0};
   std::atomic<std::uint64_t> seen_epoch{0};  // by the last step
   std::atomic<std::uint32_t> was_open{0};
-  std::atomic<bool> was_blocked{false};
+  std::atomic<std::uint32_t> was_blocked{0};
 };
 
 Aggregators::Aggregators(const AggregatorSettings& settings, PackageQueue queue, BufferSink& sink)
@@ -66,7 +66,7 @@ void Aggregators::run(One& one, std::uint32_t index) {
       // A flush that the last step could not finish is no news: it waits for somebody else, asleep.
       backoff.wait(bell_, [&] {
         return stopping_.load(std::memory_order_acquire) ||
-               (one.was_blocked.load(std::memory_order_relaxed)
+               (one.was_blocked.load(std::memory_order_relaxed) != 0
                     ? one.pool.had_one()
                     : was_occupied() >= queue_.slots() / 2 ||
                           one.seen_epoch.load(std::memory_order_relaxed) !=
@@ -158,7 +158,9 @@ bool Aggregators::step(One& one) {
     settings_.tracer->add_counter(TraceWhat::kOccupied, static_cast<std::uint32_t>(queue_.was_occupied()));
   }
   one.was_open.store(one.buffers.open_buffers(), std::memory_order_relaxed);
-  one.was_blocked.store(one.holds_package, std::memory_order_relaxed);
+  const std::uint32_t blocked = one.holds_package ? 1 : 0;
+  if (one.was_blocked.load(std::memory_order_relaxed) != blocked)
+    (void)one.was_blocked.exchange(blocked, std::memory_order_acq_rel);  // [blocked]
   return moved;
 }
 
@@ -185,9 +187,15 @@ std::uint32_t Aggregators::was_open() const {
 
 bool Aggregators::was_blocked() const {
   for (const auto& one : all_) {
-    if (one->was_blocked.load(std::memory_order_relaxed)) return true;
+    if (one->was_blocked.load(std::memory_order_relaxed) != 0) return true;
   }
   return false;
+}
+
+bool Aggregators::wait_for_buffers() {
+  bool any = false;
+  for (const auto& one : all_) any |= one->was_blocked.fetch_add(0, std::memory_order_acq_rel) != 0;
+  return any;
 }
 
 }  // namespace esker

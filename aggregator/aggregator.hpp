@@ -33,6 +33,8 @@ struct AggregatorSettings {
 ///           buffers are submitted, once flushed(E) holds.
 /// Ordering. [flush] buffers submitted before an aggregator's `flushed` = E  happen before  what follows
 ///           flushed(E) on another thread.
+///           [blocked] buffers given back before wait_for_buffers()  happen before  a step finds the pool
+///           empty, or wait_for_buffers() sees that step: both are read-modify-writes of one word.
 /// Progress. A step never waits. An exhausted pool leaves the package half read, and the step says that
 ///           nothing moved; the network's recycling and ring() end that.
 /// Errors.   What a step throws, on any thread, goes to the sink's fail(); after that none moves anything.
@@ -69,6 +71,9 @@ class Aggregators {
   /// Racy, for reports: node buffers that hold messages, and whether a package waits for a buffer.
   std::uint32_t was_open() const;
   bool was_blocked() const;
+  /// The same for whoever has given buffers back, before: a step that is blocked and does not see them is
+  /// seen.
+  bool wait_for_buffers();
 
  private:
   class One;

@@ -13,10 +13,10 @@ namespace esker {
 class LaneStage final : public CompletionStage {
  public:
   /// `published`: messages of lanes so far. `call_handlers`: lanes have sent active messages; a barrier
-  /// clears it.
+  /// clears it. `waiting`: lanes of the host that are blocked.
   LaneStage(Aggregators& aggregators, const std::atomic<std::uint64_t>& published,
-            std::atomic<bool>& call_handlers)
-      : aggregators_{aggregators}, published_{published}, call_handlers_{call_handlers} {}
+            std::atomic<bool>& call_handlers, std::atomic<std::uint32_t>& waiting)
+      : aggregators_{aggregators}, published_{published}, call_handlers_{call_handlers}, waiting_{waiting} {}
 
   void begin(const NetworkRequest& call) override {
     epoch_ = call.flush_epoch;
@@ -31,11 +31,15 @@ class LaneStage final : public CompletionStage {
 
   /// Buffers are in the pools again.
   void ring() { aggregators_.ring(); }
+  /// An aggregator, or a lane of the host, has seen none there.
+  bool aggregators_wait() { return aggregators_.wait_for_buffers(); }
+  bool lanes_wait() const { return waiting_.fetch_add(0, std::memory_order_acq_rel) != 0; }  // [blocked]
 
  private:
   Aggregators& aggregators_;
   const std::atomic<std::uint64_t>& published_;
   std::atomic<bool>& call_handlers_;
+  std::atomic<std::uint32_t>& waiting_;
   std::uint64_t epoch_ = 0;
   bool may_send_ = false;  // of the barrier that is served
 };

@@ -27,6 +27,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
                  Doorbell& user_bell)
     : failure_{failure},
       user_bell_{user_bell},
+      tracer_{settings.tracer},
       pe_{transport.pe()},
       shipping_{
           {settings.destinations, settings.submit_capacity, settings.grown_limit_bytes, settings.tracer},
@@ -63,8 +64,8 @@ void Network::add_first(CompletionStage& stage) {
 }
 
 void Network::add_lanes(Aggregators& aggregators, const std::atomic<std::uint64_t>& published,
-                        std::atomic<bool>& call_handlers) {
-  add_first(lanes_.emplace(aggregators, published, call_handlers));
+                        std::atomic<bool>& call_handlers, std::atomic<std::uint32_t>& waiting) {
+  add_first(lanes_.emplace(aggregators, published, call_handlers, waiting));
 }
 
 void Network::add_device(DeviceEngine& engine, bool applies) {
@@ -103,16 +104,16 @@ void Network::submit(Buffer* buffer) {
                       live, shipping_.grown().limit_bytes())));
     }
   }
-  if (shipping_.submit(buffer)) bell_.ring();
+  if (shipping_.submit(buffer)) wake_owner();
 }
 
 void Network::post(NetworkRequest* request) {
   completion_.post(request);
-  bell_.ring();
+  wake_owner();
 }
 
 void Network::flush_handlers() {
-  if (handlers_.request_flush()) bell_.ring();
+  if (handlers_.request_flush()) wake_owner();
 }
 
 bool Network::has_news() const {
@@ -184,8 +185,9 @@ void Network::wake_fillers(bool moved) {
   const std::uint32_t given_back = shipping_.given_back();
   if (given_back < kWakeAfter && (given_back == 0 || moved)) return;
   shipping_.forget_given_back();
-  lanes_->ring();
-  user_bell_.ring();
+  // Who waits for something else would be woken for nothing, at the price of two thread switches.
+  if (lanes_->aggregators_wait()) lanes_->ring();
+  if (lanes_->lanes_wait()) user_bell_.ring();
 }
 
 bool Network::receive() {

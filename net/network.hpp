@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
@@ -66,7 +67,7 @@ class Network final : public BufferSink {
 
   /// What lanes send through the package queue; see LaneStage.
   void add_lanes(Aggregators& aggregators, const std::atomic<std::uint64_t>& published,
-                 std::atomic<bool>& call_handlers);
+                 std::atomic<bool>& call_handlers, std::atomic<std::uint32_t>& waiting);
   /// Lanes run on this GPU. `applies`: the heap is there too.
   void add_device(DeviceEngine& engine, bool applies);
   void set_supervisor(Supervisor& supervisor);
@@ -81,6 +82,17 @@ class Network final : public BufferSink {
   /// Lanes wait for what handlers have sent: it leaves, full or not.
   void flush_handlers();
   Doorbell& bell() { return bell_; }
+  /// For as long as it lives this thread makes the owner's steps itself, and need not wake it.
+  class Driving {
+   public:
+    explicit Driving(bool does) : before_{std::exchange(is_driving_, does)} {}
+    ~Driving() { is_driving_ = before_; }
+    Driving(const Driving&) = delete;
+    Driving& operator=(const Driving&) = delete;
+
+   private:
+    const bool before_;
+  };
   bool has_news() const;
   /// Letters of the users' threads.
   Mail& mail() { return mail_; }
@@ -94,6 +106,8 @@ class Network final : public BufferSink {
   void answer_status(std::uint32_t pe, std::uint64_t value, std::string_view text) {
     control_.send(wire::Kind::kStatusReply, pe, value, text);
   }
+  /// Its steps may be made by the thread that waits for them: no GPU, and no trace, which is by threads.
+  bool may_be_lent() const { return device_stage_ == nullptr && tracer_ == nullptr; }
   bool nothing_under_way() const { return shipping_.nothing_under_way(); }
   /// For the owner, when nothing moves: how often it yields before it naps, and how long it naps.
   std::uint32_t yields() const { return yields_; }
@@ -120,8 +134,15 @@ class Network final : public BufferSink {
   void wake_fillers(bool moved);
   void add_first(CompletionStage& stage);
 
+  /// Something is new for the owner.
+  void wake_owner() {
+    if (!is_driving_) bell_.ring();
+  }
+
+  static inline thread_local bool is_driving_ = false;
   Failure& failure_;
   Doorbell& user_bell_;
+  Tracer* const tracer_;
   const std::uint32_t pe_;
   Doorbell bell_;
   Shipping shipping_;

@@ -34,7 +34,8 @@ struct PeerProcess {
 };
 
 /// State    open -> closed. A transport is open once constructed.
-/// Contract One thread, the network's owner, makes every call. Frames between one pair of PEs may
+/// Contract One thread at a time, the network's owner, makes every call, and the same one all of them where
+///          is_for_any_thread() is false. Frames between one pair of PEs may
 ///          overtake each other. A frame handed to try_send() arrives once, unless a PE dies.
 /// Progress No call waits, except close(), whose wait is bounded.
 /// Errors   Error{kNetwork} from any call.
@@ -42,6 +43,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
+  /// Other threads than the one that connected may call too, one at a time.
+  virtual bool is_for_any_thread() const = 0;
   virtual std::uint32_t pe() const = 0;
   virtual std::uint32_t n_pes() const = 0;
   /// PEs that share this PE's memory, itself included.

@@ -47,6 +47,7 @@ const char* to_string(Collective collective) {
 
 void Collectives::quiet() {
   const CurrentCall::Scope call(call_, "quiet");
+  const Network::Driving driving(waits_.drives());
   new_request(NetworkRequest::Kind::kQuiet, "quiet");
   request_.flush_epoch = aggregators_.request_flush();
   serve();
@@ -54,6 +55,7 @@ void Collectives::quiet() {
 
 void Collectives::barrier(Collective collective, bool leaves) {
   const CurrentCall::Scope call(call_, to_string(collective));
+  const Network::Driving driving(waits_.drives());
   new_request(NetworkRequest::Kind::kBarrier, to_string(collective));
   request_.mine = new_block(collective);
   request_.mine.values[kLeaves] = leaves ? 1 : 0;
@@ -64,6 +66,7 @@ void Collectives::barrier(Collective collective, bool leaves) {
 
 std::vector<GatherBlock> Collectives::gather(Collective collective, const Values& values) {
   const CurrentCall::Scope call(call_, to_string(collective));
+  const Network::Driving driving(waits_.drives());
   new_request(NetworkRequest::Kind::kGather, to_string(collective));
   request_.mine = new_block(collective);
   request_.mine.values = values;

@@ -35,13 +35,8 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
       network_{make_network()},
       aggregators_{make_aggregators()},
       call_{failure_},
-      waits_{failure_,
-             bell_,
-             *aggregators_,
-             *network_,
-             owner_,
-             trace_.tracer(),
-             [this] { supervision_.check_for_hang(); }},
+      waits_{failure_, bell_,          *aggregators_,   *network_,
+             owner_,   lanes_.waiting, trace_.tracer(), [this] { supervision_.check_for_hang(); }},
       producers_{
           context_, config_.pending_messages, lane_threads_, lanes_, failure_, *aggregators_, *network_,
           waits_},
@@ -53,7 +48,8 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
                     queue_, lanes_, producers_, call_, collectives_, waits_, trace_}} {
   set_thread_name(fmt::format("PE {}", job_.pe));
   connect();
-  owner_.run(*network_, [this] { supervision_.poll(); });
+  owner_.run(
+      *network_, [this] { supervision_.poll(); }, [this] { supervision_.check_for_hang(); });
   try {
     start_together();
   } catch (...) {
@@ -111,7 +107,8 @@ std::unique_ptr<Aggregators> Runtime::Impl::make_aggregators() {
 }
 
 void Runtime::Impl::connect() {
-  network_->add_lanes(*aggregators_, executor_->published(lanes_, *aggregators_), lanes_.call_handlers);
+  network_->add_lanes(*aggregators_, executor_->published(lanes_, *aggregators_), lanes_.call_handlers,
+                      lanes_.waiting);
   executor_->attach(*network_);
   network_->set_supervisor(supervision_);
 }

@@ -1,6 +1,7 @@
 // The network thread's life.
 #include <esker/runtime/network_owner.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -8,7 +9,7 @@
 
 namespace esker {
 namespace {
-constexpr std::chrono::microseconds kLongestNap{1000};
+constexpr std::chrono::microseconds kLongestNap{1000}, kFirstNapBesideAnother{200};
 constexpr std::chrono::milliseconds kHousekeepingEvery{100};
 constexpr std::uint32_t kStepsBetweenClocks = 64;
 constexpr std::chrono::seconds kLastWords{1};
@@ -37,6 +38,16 @@ NetworkOwner::~NetworkOwner() {
   changed_.notify_all();
 }
 
+template <class Then>
+bool NetworkOwner::try_step(bool* moved, Then then) {
+  if (is_inside_.load(std::memory_order_relaxed) || is_inside_.exchange(true, std::memory_order_acquire))
+    return false;
+  *moved = step();
+  then();
+  is_inside_.store(false, std::memory_order_release);  // [step]
+  return true;
+}
+
 void NetworkOwner::thread_main() {
   set_thread_name(name_);
   try {
@@ -57,14 +68,24 @@ void NetworkOwner::thread_main() {
   if (network_ == nullptr) return leave();
   network_->enter_thread();
   Backoff backoff{kLongestNap, network_->yields()};
+  std::chrono::microseconds nap_beside = kFirstNapBesideAnother;
   while (!stopping_.load(std::memory_order_acquire)) {
-    if (step()) {
+    bool moved = false;
+    std::chrono::microseconds nap{};
+    const auto find_nap = [&] { nap = network_->longest_nap(); };
+    if (is_driven_.load(std::memory_order_relaxed) || !try_step(&moved, find_nap)) {
+      check_owner_();
+      network_->bell().wait(nap_beside, [this] { return stopping_.load(std::memory_order_acquire); });
+      nap_beside = std::min(2 * nap_beside, kLongestNap);
+      continue;
+    }
+    nap_beside = kFirstNapBesideAnother;
+    if (moved) {
       backoff.reset();
     } else {
       backoff.wait(
           network_->bell(),
-          [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); },
-          network_->longest_nap());
+          [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); }, nap);
     }
   }
   try {
@@ -74,10 +95,12 @@ void NetworkOwner::thread_main() {
   }
 }
 
-void NetworkOwner::run(Network& network, Housekeeping housekeeping) {
+void NetworkOwner::run(Network& network, Housekeeping housekeeping, Housekeeping check_owner) {
   const std::lock_guard lock(mutex_);
   network_ = &network;
   housekeeping_ = std::move(housekeeping);
+  check_owner_ = std::move(check_owner);
+  is_lent_ = own_thread_ && transport_->is_for_any_thread() && network.may_be_lent();
   may_run_ = true;
   changed_.notify_all();
 }
@@ -100,7 +123,10 @@ bool NetworkOwner::step() {
   return moved;
 }
 
-bool NetworkOwner::step_if_caller() { return !own_thread_ && network_ != nullptr && step(); }
+bool NetworkOwner::try_step_for_owner() {
+  bool moved = false;
+  return try_step(&moved, [] {}) && moved;
+}
 
 void NetworkOwner::leave() const noexcept {
   try {

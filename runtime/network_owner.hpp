@@ -18,7 +18,10 @@ namespace esker {
 
 /// State    connected -> running -> stopped.
 /// Contract connect() runs on the owning thread, which then makes every call to the transport: what MPI
-///          asks of MPI_THREAD_FUNNELED, also when the thread itself initialises MPI.
+///          asks of MPI_THREAD_FUNNELED, also when the thread itself initialises MPI. Where the transport is
+///          for any thread, and no GPU has a part in it, a thread that waits steps in the owner's place: to
+///          wake it, and to be woken, takes longer than what is waited for.
+/// Ordering [step] a step happens before the next one, whichever thread makes it.
 class NetworkOwner {
  public:
   using Connect = std::function<std::unique_ptr<Transport>()>;
@@ -35,9 +38,18 @@ class NetworkOwner {
   Transport& transport() const { return *transport_; }
   bool has_own_thread() const { return own_thread_; }
 
-  void run(Network& network, Housekeeping housekeeping);
+  /// `check_owner`: called by the owner's thread while another one is inside a step for long.
+  void run(Network& network, Housekeeping housekeeping, Housekeeping check_owner);
   /// One step on the user's thread where that is the owner; nothing otherwise. True if something moved.
-  bool step_if_caller();
+  bool step_if_caller() { return !own_thread_ && network_ != nullptr && step(); }
+  /// One step in the owner's place, if its thread is not inside one. Requires is_lent(). True if something
+  /// moved.
+  bool try_step_for_owner();
+  /// The user's thread may make the steps that it waits for.
+  bool is_lent() const { return is_lent_; }
+  /// The user's thread makes steps all the time, from now on or no longer: the owner's thread leaves them to
+  /// it.
+  void set_driven(bool is_driven) { is_driven_.store(is_driven, std::memory_order_relaxed); }
   /// Steps of the owner so far: when they stop growing, it is stuck inside one.
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
@@ -48,6 +60,9 @@ class NetworkOwner {
  private:
   void thread_main();
   bool step();
+  /// False: another thread is inside one. `then` is part of the step.
+  template <class Then>
+  bool try_step(bool* moved, Then then);
   void close(bool orderly);
   void leave() const noexcept;  // where no network has run
 
@@ -56,7 +71,10 @@ class NetworkOwner {
   const std::string name_;
   std::unique_ptr<Transport> transport_;
   Network* network_ = nullptr;
-  Housekeeping housekeeping_;
+  Housekeeping housekeeping_, check_owner_;
+  bool is_lent_ = false;
+  std::atomic<bool> is_driven_{false};
+  std::atomic<bool> is_inside_{false};  // a step, some thread; [step]
   std::chrono::steady_clock::time_point next_housekeeping_;
   std::uint32_t steps_until_clock_ = 0;
   std::atomic<std::uint64_t> steps_{0};

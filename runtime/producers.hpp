@@ -16,6 +16,7 @@ namespace esker {
 struct LaneCounters {
   std::atomic<std::uint64_t> published{0};
   std::atomic<bool> call_handlers{false};  // active messages, since the last barrier
+  std::atomic<std::uint32_t> waiting{0};   // lanes that are blocked
 };
 
 /// Contract. Any lane thread. Where Config::pending_messages is not 0, no more messages than that are claimed

@@ -23,6 +23,8 @@ namespace esker {
 /// A thread that waits lends itself to aggregation and, where it owns the network, to progress; then it naps.
 ///
 /// Contract. Any thread of this PE. The constructing thread is the user's.
+/// Ordering. [blocked] A lane counts itself as waiting before it looks once more, and the network's owner
+///           looks at the count after it has made room: both by read-modify-writes, so one sees the other.
 /// Errors.   What the runtime has failed with, from wait(); or that peers have not come, after give_up_at().
 class WaitLoop {
  public:
@@ -30,12 +32,14 @@ class WaitLoop {
 
   /// `while_napping` is called between naps.
   WaitLoop(const Failure& failure, Doorbell& bell, Aggregators& aggregators, Network& network,
-           NetworkOwner& owner, Tracer* tracer, std::function<void()> while_napping)
+           NetworkOwner& owner, std::atomic<std::uint32_t>& waiting_lanes, Tracer* tracer,
+           std::function<void()> while_napping)
       : failure_{failure},
         bell_{bell},
         aggregators_{aggregators},
         network_{network},
         owner_{owner},
+        waiting_lanes_{waiting_lanes},
         tracer_{tracer},
         while_napping_{std::move(while_napping)} {}
 
@@ -49,16 +53,22 @@ class WaitLoop {
     const TraceSpan span(tracer_, TraceWhat::kWait, what);
     Backoff backoff{kLongestNap, network_.yields()};
     BlockedLane blocked{waiting_lanes_};
+    Driver driver{!from_lane && drives() ? &owner_ : nullptr};
     while (!ready()) {
       failure_.raise_if_set();
       meanwhile();
-      if (help()) {
+      if (help() || (driver.drives() && owner_.try_step_for_owner())) {
         backoff.reset();
         continue;
       }
-      if (network_.has_news()) network_.bell().ring();  // what is waited for may hang on it
+      if (!driver.drives() && network_.has_news())
+        network_.bell().ring();  // what is waited for may hang on it
       if (from_lane) blocked.mark();
       if (backoff.napping()) {
+        if (driver.drives()) {
+          driver.rest();
+          network_.bell().ring();
+        }
         while_napping_();
         if (give_up_at_ && Clock::now() > *give_up_at_) {
           throw Error(Error::Kind::kNetwork, fmt::format("{}: the other PEs have not come", what));
@@ -95,6 +105,8 @@ class WaitLoop {
     return moved;
   }
 
+  /// The user's thread, in its waits, makes the network's steps.
+  bool drives() const { return owner_.is_lent() && std::this_thread::get_id() == user_thread_; }
   /// The user's thread: no wait is longer than until then.
   void give_up_at(Clock::time_point time) { give_up_at_ = time; }
   /// Any thread, racy: lane threads that are blocked.
@@ -113,7 +125,7 @@ class WaitLoop {
     BlockedLane(const BlockedLane&) = delete;
     BlockedLane& operator=(const BlockedLane&) = delete;
     void mark() {
-      if (!marked_) count_.fetch_add(1, std::memory_order_relaxed);
+      if (!marked_) count_.fetch_add(1, std::memory_order_acq_rel);  // [blocked]
       marked_ = true;
     }
 
@@ -122,16 +134,35 @@ class WaitLoop {
     bool marked_ = false;
   };
 
+  /// The user's thread, in a wait, until it naps.
+  class Driver {
+   public:
+    explicit Driver(NetworkOwner* owner) : owner_{owner} {
+      if (owner_ != nullptr) owner_->set_driven(true);
+    }
+    ~Driver() { rest(); }
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+    bool drives() const { return owner_ != nullptr; }
+    void rest() {
+      if (owner_ != nullptr) owner_->set_driven(false);
+      owner_ = nullptr;
+    }
+
+   private:
+    NetworkOwner* owner_;
+  };
+
   const Failure& failure_;
   Doorbell& bell_;
   Aggregators& aggregators_;
   Network& network_;
   NetworkOwner& owner_;
+  std::atomic<std::uint32_t>& waiting_lanes_;
   Tracer* const tracer_;
   const std::function<void()> while_napping_;
   const std::thread::id user_thread_ = std::this_thread::get_id();
   std::optional<Clock::time_point> give_up_at_;
-  std::atomic<std::uint32_t> waiting_lanes_{0};
 };
 
 }  // namespace esker

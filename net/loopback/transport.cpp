@@ -53,6 +53,7 @@ class LoopbackTransport final : public Transport {
   LoopbackTransport(World::Shared& world, std::uint32_t pe, TransportLimits limits)
       : world_{world}, pe_{pe}, limits_{limits} {}
 
+  bool is_for_any_thread() const override { return true; }
   std::uint32_t pe() const override { return pe_; }
   std::uint32_t n_pes() const override { return static_cast<std::uint32_t>(world_.inbox.size()); }
   std::uint32_t pes_on_host() const override { return n_pes(); }

@@ -64,13 +64,14 @@ class MpiTransport final : public Transport {
     int initialised = 0;
     MPI_Initialized(&initialised);
     if (initialised == 0) {
-      int provided = 0;
-      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads_), "MPI_Init_thread");
       finalise_ = true;
-      if (provided < MPI_THREAD_FUNNELED) {
+      if (threads_ < MPI_THREAD_FUNNELED) {
         throw Error(Error::Kind::kNetwork,
                     "this MPI library offers no MPI_THREAD_FUNNELED, which Esker needs");
       }
+    } else {
+      check(MPI_Query_thread(&threads_), "MPI_Query_thread");
     }
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -91,6 +92,7 @@ class MpiTransport final : public Transport {
     statuses_.resize(limits_.receives);
   }
 
+  bool is_for_any_thread() const override { return threads_ >= MPI_THREAD_SERIALIZED; }
   std::uint32_t pe() const override { return pe_; }
   std::uint32_t n_pes() const override { return n_pes_; }
   std::uint32_t pes_on_host() const override {
@@ -277,6 +279,7 @@ class MpiTransport final : public Transport {
   const TransportLimits limits_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   bool finalise_ = false;
+  int threads_ = MPI_THREAD_SINGLE;  // what MPI allows
   std::uint32_t pe_ = 0;
   std::uint32_t n_pes_ = 0;
   std::vector<Peer> peers_;
