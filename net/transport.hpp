@@ -49,6 +49,9 @@ class Transport {
   virtual std::uint32_t n_pes() const = 0;
   /// PEs that share this PE's memory, itself included.
   virtual std::uint32_t pes_on_host() const = 0;
+  /// What frames may come to take of this PE's memory, beside the caller's buffers and a message library's
+  /// own.
+  virtual std::uint64_t frame_memory_bytes() const { return 0; }
   /// For esker-info and the start-up line, for example "mpi (Open MPI 4.1.4)".
   virtual std::string name() const = 0;
 

@@ -173,10 +173,12 @@ std::vector<Setting> make_settings() {
       choice(
           "heap", &C::heap, {"auto", "device", "host"},
           "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),
-      choice(
-          "peer_memory", &C::peer_memory, {"auto", "on", "off"},
-          "lanes on a GPU write into the inboxes of this host's other GPUs; auto: of those whose memory both "
-          "ends can open; off: all through the network; on: an error where it cannot be had"),
+      choice("peer_memory", &C::peer_memory, {"auto", "on", "off"},
+             "PEs of a host pass frames through memory that they share, and lanes on a GPU write into the "
+             "inboxes "
+             "of its other GPUs; auto: where both ends can open the memory; off: all through the network; "
+             "on: an "
+             "error where it cannot be had"),
       count(
           "direct_messages", "messages", &C::direct_messages, {0, 65536},
           "messages, all but active ones, min and max, that a lane on a GPU applies itself before those for "

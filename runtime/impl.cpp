@@ -115,7 +115,8 @@ void Runtime::Impl::connect() {
 
 void Runtime::Impl::start_together() {
   const std::uint64_t pool_bytes =
-      std::uint64_t{executor_->aggregators()} * buffers_a_pool(config_, job_) * config_.node_buffer_bytes;
+      std::uint64_t{executor_->aggregators()} * buffers_a_pool(config_, job_) * config_.node_buffer_bytes +
+      owner_.transport().frame_memory_bytes();
   declared_bytes_ = agree(config_, job_, collectives_, memory_, pool_bytes);
   executor_->link_peers(collectives_, context_);
   print_start_up(config_, job_,

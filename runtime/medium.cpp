@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include <esker/device/error.hpp>
 #include <esker/net/loopback/transport.hpp>
@@ -12,6 +13,7 @@
 
 #if ESKER_WITH_MPI
 #include <esker/net/mpi/transport.hpp>
+#include <esker/net/shared/transport.hpp>
 #endif
 
 namespace esker {
@@ -37,7 +39,23 @@ std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport,
 // A Runtime of this process has initialised MPI, and finalises it at its end.
 std::atomic<bool> mpi_is_a_runtimes{false};
 
-Medium over_mpi() {
+std::unique_ptr<Transport> with_shared_memory(std::unique_ptr<Transport> mpi, const TransportLimits& limits,
+                                              PeerMemory peer_memory) {
+  if (peer_memory == PeerMemory::kOff) return mpi;
+  std::string why_not;
+  std::unique_ptr<Transport> transport = shared::connect(std::move(mpi), limits, &why_not);
+  if (!why_not.empty() && peer_memory == PeerMemory::kOn) {
+    transport->close(true);
+    throw Error(
+        Error::Kind::kNetwork,
+        fmt::format("peer_memory: PEs of this host cannot share memory: {}; use --peer-memory auto, which "
+                    "goes without",
+                    why_not));
+  }
+  return transport;
+}
+
+Medium over_mpi(PeerMemory peer_memory) {
   if (mpi_is_a_runtimes.load()) {
     throw Error(
         Error::Kind::kConfiguration,
@@ -47,10 +65,11 @@ Medium over_mpi() {
   }
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
-  return {[](const TransportLimits& limits) {
-            return not_one_of_many(
-                mpi::connect(limits),
-                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+  return {[peer_memory](const TransportLimits& limits) {
+            return with_shared_memory(
+                not_one_of_many(mpi::connect(limits),
+                                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI"),
+                limits, peer_memory);
           },
           ownership == mpi::Ownership::kOwnThread};
 }
@@ -63,7 +82,7 @@ Medium choose_medium(const Config& config) {
   const bool use_mpi =
       config.transport == TransportKind::kMpi ||
       (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
-  if (use_mpi) return over_mpi();
+  if (use_mpi) return over_mpi(config.peer_memory);
   const char* const what_to_do = config.transport == TransportKind::kLoopback
                                      ? "use --transport mpi, or leave --transport out"
                                      : "use --transport mpi";

@@ -23,8 +23,9 @@ JobShape job_of(const Config& config, const Transport& transport);
 std::uint32_t buffers_a_pool(const Config& config, const JobShape& job);
 
 /// Collective. PEs compare their builds and settings; the least automatic heap limit holds for all.
-/// `pool_bytes` is what node buffers may come to take. Returns the bytes that this PE may come to use beside
-/// its heap. Error{kConfiguration} if PEs differ, Error{kOutOfMemory} if a host has too little memory.
+/// `pool_bytes` is what node buffers, and frames on their way, may come to take. Returns the bytes that this
+/// PE may come to use beside its heap. Error{kConfiguration} if PEs differ, Error{kOutOfMemory} if a host has
+/// too little memory.
 std::uint64_t agree(const Config& config, const JobShape& job, Collectives& collectives, HeapMemory& memory,
                     std::uint64_t pool_bytes);
 

@@ -1,13 +1,18 @@
-// The MPI transport, under mpirun. One transport for all tests, since MPI starts once a process.
+// The MPI transport, alone or with shared memory on the host (argument "shared"), under mpirun. One transport
+// for all tests, since MPI starts once a process.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <esker/device/error.hpp>
 #include <esker/net/mpi/transport.hpp>
+#include <esker/net/shared/transport.hpp>
 
 #include "transport_contract.hpp"
 
@@ -80,6 +85,14 @@ int main(int argc, char** argv) {
     return 1;
   }
   transport = esker::mpi::connect(kLimits);
+  if (argc > 1 && std::string_view(argv[1]) == "shared") {
+    std::string why_not;
+    transport = esker::shared::connect(std::move(transport), kLimits, &why_not);
+    if (!why_not.empty()) {
+      std::fprintf(stderr, "no shared memory: %s\n", why_not.c_str());
+      return 1;
+    }
+  }
   esker::GatherBlock mine;
   mine.values[0] = seed();
   stream = gather(*transport, mine)[0].values[0];
