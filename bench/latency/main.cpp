@@ -65,13 +65,14 @@ nlohmann::json take_hop(const LatencyBench& bench) {
   std::uint64_t runs = 0;
   nlohmann::json result = timed(bench, "a dependent active message", [&] {
     const std::uint64_t hops = bench.calls, begin = rt.pe() == 0 ? 1 : 0, next = 1 % rt.n_pes();
-    rt.launch(begin, [=](auto& lane) {
+    rt.launch(begin, [=] ESKER_LAMBDA(WorkItem lane) {
       shmem_am(lane, hop, &visits[0], hops - 1, static_cast<std::uint32_t>(next));
     });
     rt.barrier_all();
     ++runs;
   });
-  std::uint64_t sum[1] = {visits[0]};
+  std::uint64_t sum[1] = {};
+  rt.device().copy(sum, visits.data(), sizeof sum);
   rt.all_reduce(sum, Reduction::kSum);
   if (sum[0] != runs * bench.calls) throw std::runtime_error("a hop is missing");
   return result;
@@ -92,12 +93,15 @@ nlohmann::json take_put_quiet(const LatencyBench& bench) {
       ++value;
       const std::uint64_t mine = value;
       const std::uint32_t next = 1 % rt.n_pes();
-      if (rt.pe() == 0) rt.launch(1, [=](auto& lane) { shmem_put(lane, &words[0], mine, next); });
+      if (rt.pe() == 0)
+        rt.launch(1, [=] ESKER_LAMBDA(WorkItem lane) { shmem_put(lane, &words[0], mine, next); });
       rt.quiet();
     }
     rt.barrier_all();
   });
-  if (rt.pe() == 1 % rt.n_pes() && words[0] != value) throw std::runtime_error("a put is missing");
+  std::uint64_t arrived = 0;
+  rt.device().copy(&arrived, words.data(), sizeof arrived);
+  if (rt.pe() == 1 % rt.n_pes() && arrived != value) throw std::runtime_error("a put is missing");
   return result;
 }
 
