@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <esker/command_line.hpp>
+#include <esker/device.hpp>
 #include <esker/esker.hpp>
 
 #include "../harness/figures.hpp"
