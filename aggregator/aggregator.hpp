@@ -33,8 +33,8 @@ struct AggregatorSettings {
 ///           buffers are submitted, once flushed(E) holds.
 /// Ordering. [flush] buffers submitted before an aggregator's `flushed` = E  happen before  what follows
 ///           flushed(E) on another thread.
-///           [blocked] buffers given back before wait_for_buffers()  happen before  a step finds the pool
-///           empty, or wait_for_buffers() sees that step: both are read-modify-writes of one word.
+///           [blocked] buffers given back before wait_for_buffers()  happen before  what follows a step that
+///           was blocked, or wait_for_buffers() sees that step: both are read-modify-writes of one word.
 /// Progress. A step never waits. An exhausted pool leaves the package half read, and the step says that
 ///           nothing moved; the network's recycling and ring() end that.
 /// Errors.   What a step throws, on any thread, goes to the sink's fail(); after that none moves anything.

@@ -39,20 +39,15 @@ std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport,
 // A Runtime of this process has initialised MPI, and finalises it at its end.
 std::atomic<bool> mpi_is_a_runtimes{false};
 
-std::unique_ptr<Transport> with_shared_memory(std::unique_ptr<Transport> mpi, const TransportLimits& limits,
-                                              PeerMemory peer_memory) {
-  if (peer_memory == PeerMemory::kOff) return mpi;
-  std::string why_not;
-  std::unique_ptr<Transport> transport = shared::connect(std::move(mpi), limits, &why_not);
-  if (!why_not.empty() && peer_memory == PeerMemory::kOn) {
-    transport->close(true);
-    throw Error(
-        Error::Kind::kNetwork,
-        fmt::format("peer_memory: PEs of this host cannot share memory: {}; use --peer-memory auto, which "
-                    "goes without",
-                    why_not));
+shared::Wish wish_of(PeerMemory peer_memory) {
+  switch (peer_memory) {
+    case PeerMemory::kOff:
+      return shared::Wish::kOff;
+    case PeerMemory::kOn:
+      return shared::Wish::kMust;
+    default:
+      return shared::Wish::kIfAllCan;
   }
-  return transport;
 }
 
 Medium over_mpi(PeerMemory peer_memory) {
@@ -66,10 +61,10 @@ Medium over_mpi(PeerMemory peer_memory) {
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
   return {[peer_memory](const TransportLimits& limits) {
-            return with_shared_memory(
+            std::unique_ptr<Transport> mpi =
                 not_one_of_many(mpi::connect(limits),
-                                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI"),
-                limits, peer_memory);
+                                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+            return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
           },
           ownership == mpi::Ownership::kOwnThread};
 }

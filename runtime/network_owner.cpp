@@ -42,9 +42,12 @@ template <class Then>
 bool NetworkOwner::try_step(bool* moved, Then then) {
   if (is_inside_.load(std::memory_order_relaxed) || is_inside_.exchange(true, std::memory_order_acquire))
     return false;
+  struct Leave {
+    std::atomic<bool>& is_inside;
+    ~Leave() { is_inside.store(false, std::memory_order_release); }  // [step]
+  } const leave{is_inside_};
   *moved = step();
   then();
-  is_inside_.store(false, std::memory_order_release);  // [step]
   return true;
 }
 
@@ -75,7 +78,9 @@ void NetworkOwner::thread_main() {
     const auto find_nap = [&] { nap = network_->longest_nap(); };
     if (is_driven_.load(std::memory_order_relaxed) || !try_step(&moved, find_nap)) {
       check_owner_();
-      network_->bell().wait(nap_beside, [this] { return stopping_.load(std::memory_order_acquire); });
+      network_->bell().wait(nap_beside, [this] {
+        return stopping_.load(std::memory_order_acquire) || !is_driven_.load(std::memory_order_relaxed);
+      });
       nap_beside = std::min(2 * nap_beside, kLongestNap);
       continue;
     }

@@ -18,7 +18,7 @@ namespace esker {
 
 /// State    connected -> running -> stopped.
 /// Contract connect() runs on the owning thread, which then makes every call to the transport: what MPI
-///          asks of MPI_THREAD_FUNNELED, also when the thread itself initialises MPI. Where the transport is
+///          asks for where it allows one thread alone. Where the transport is
 ///          for any thread, and no GPU has a part in it, a thread that waits steps in the owner's place: to
 ///          wake it, and to be woken, takes longer than what is waited for.
 /// Ordering [step] a step happens before the next one, whichever thread makes it.
@@ -38,7 +38,7 @@ class NetworkOwner {
   Transport& transport() const { return *transport_; }
   bool has_own_thread() const { return own_thread_; }
 
-  /// `check_owner`: called by the owner's thread while another one is inside a step for long.
+  /// `check_owner`: called by the owner's thread from time to time while another one makes the steps.
   void run(Network& network, Housekeeping housekeeping, Housekeeping check_owner);
   /// One step on the user's thread where that is the owner; nothing otherwise. True if something moved.
   bool step_if_caller() { return !own_thread_ && network_ != nullptr && step(); }

@@ -42,9 +42,10 @@ struct Dispatch;
 ///          every call throws the failure again.
 /// Contract Calls come from one thread, the one that constructed it; "collective" ones from every PE, in
 ///          the same order. Lanes and handlers send; barrier_all() and quiet() say when it is applied.
-/// Progress A network thread moves messages at all times. Exception: if the program initialised MPI
-///          below MPI_THREAD_MULTIPLE, only its own thread may call MPI, so messages move only during
-///          this PE's calls here.
+/// Progress A network thread moves messages at all times; while the program waits in quiet() or a collective
+///          call, its own thread may, and runs handlers of the host then. Exception: if the program
+///          initialised MPI below MPI_THREAD_MULTIPLE, only its own thread may call MPI, so messages move
+///          only during this PE's calls here.
 /// Errors   Error from set-up and collective calls. A failure on a runtime thread or on another PE is
 ///          kept and thrown by this PE's next call, or by the one that waits. Misuse aborts.
 ///

@@ -22,7 +22,7 @@ bool is_initialised();
 /// Local. Whether the environment says that a launcher started this process as part of a job.
 bool started_by_launcher();
 
-/// Collective over the job. Initialises MPI with MPI_THREAD_FUNNELED unless it is, and then finalises it
+/// Collective over the job. Initialises MPI with MPI_THREAD_SERIALIZED unless it is, and then finalises it
 /// in close(). Uses a duplicate of MPI_COMM_WORLD.
 std::unique_ptr<Transport> connect(TransportLimits limits);
 

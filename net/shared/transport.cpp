@@ -4,17 +4,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
@@ -23,8 +26,8 @@ namespace esker::shared {
 namespace {
 
 constexpr std::uint32_t kMostSlots = 4;           // of a ring: few stay in a cache
-constexpr std::uint32_t kSharedFrame = 1u << 31;  // of Frame::slot: {1, PE: 23 bits, slot: 8 bits}
-constexpr std::chrono::seconds kPeersOpen{60};
+constexpr std::uint32_t kSharedFrame = 1u << 31;  // of Frame::slot: {1, rank: 23 bits, slot: 8 bits}
+constexpr std::chrono::milliseconds kLookForDeadEvery{500};
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
@@ -44,23 +47,26 @@ struct alignas(kLineBytes) Given {
   GatherBlock block;
 };
 
-/// A PE's memory: what it gives to gathers, then a ring for each PE of the job that sends to it. Zeros to
-/// begin with; pages that nobody touches do not exist.
+/// A PE's memory: what it gives to gathers, then a ring for each PE of its host that sends to it, by their
+/// ranks there. Zeros to begin with; pages that nobody touches do not exist.
 class Memory {
  public:
-  Memory(std::uint32_t n_pes, std::uint32_t slots, std::size_t frame_bytes)
+  Memory(std::uint32_t ranks, std::uint32_t slots, std::size_t frame_bytes)
       : slots_{slots},
         slot_bytes_{sizeof(Slot) + whole_lines(frame_bytes)},
-        bytes_{2 * sizeof(Given) + std::size_t{n_pes} * slots * slot_bytes_} {}
+        bytes_{2 * sizeof(Given) + std::size_t{ranks} * slots * slot_bytes_} {}
   ~Memory() {
     if (at_ != nullptr) munmap(at_, bytes_);
-    if (file_ >= 0) close(file_);
+    close_file();
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// "" or what went wrong.
+  /// "" or what went wrong. The file stays open, for the peers.
   std::string make() {
+    rlimit most{};
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && most.rlim_cur < bytes_)
+      return fmt::format("files may have {} bytes (ulimit -f), and {} are needed", most.rlim_cur, bytes_);
     file_ = memfd_create("esker", MFD_CLOEXEC);
     if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
     if (ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
@@ -71,10 +77,18 @@ class Memory {
     const std::string path = fmt::format("/proc/{}/fd/{}", process, file);
     file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file_ < 0) return fmt::format("{}: {}", path, std::strerror(errno));
-    return map();
+    std::string why = map();
+    close_file();
+    return why;
   }
   int file() const { return file_; }
+  void close_file() {
+    if (file_ >= 0) close(file_);
+    file_ = -1;
+  }
 
+  std::size_t bytes() const { return bytes_; }
+  std::size_t ring_bytes() const { return slots_ * slot_bytes_; }
   Given& given(std::uint64_t gather) const { return reinterpret_cast<Given*>(at_)[gather % 2]; }
   Slot& slot(std::uint32_t from, std::uint32_t number) const {
     std::byte* const rings = at_ + 2 * sizeof(Given);
@@ -96,62 +110,84 @@ class Memory {
 };
 
 /// Contract. As Transport's. Rings have one sender and one receiver: no word is written by both at a time.
-/// Ordering. [frame] what a sender wrote into a slot      happens before  its receiver reads it
-///           [taken] what the receiver read there         happens before  the sender writes the next frame
-///           [given] a PE's block of a gather             happens before  another one has all blocks
+/// Ordering. [ring frame] what a sender wrote into a slot   happens before  its receiver reads it
+///           [ring reuse] what the receiver read there      happens before  the sender writes the next frame
+///           [given]      a PE's block of a gather          happens before  another one has all blocks
 class SharedTransport final : public Transport {
  public:
   SharedTransport(std::unique_ptr<Transport> inner, TransportLimits limits)
       : inner_{std::move(inner)},
         limits_{limits},
         slots_{std::clamp(limits.receives, 1u, kMostSlots)},
-        peers_(inner_->n_pes()) {}
-
-  /// Collective. "" on all PEs, or not on any: then why.
-  std::string open_all() {
-    std::string why;
-    Memory& mine = memory_of(pe());
-    why = mine.make();
-    const std::vector<GatherBlock> offers =
-        gather({why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file())});
-    for (std::uint32_t other = 0; other < n_pes() && why.empty(); ++other) {
-      const std::int64_t process = inner_->find_process(other).id;
-      if (other != pe() && process == 0) continue;  // on another host
-      if (offers[other].values[0] == 0) {
-        why = fmt::format("PE {} has no memory to share", other);
-      } else if (other != pe()) {
-        why = memory_of(other).open(process, static_cast<int>(offers[other].values[1]));
-        if (!why.empty()) why = fmt::format("the memory of PE {} cannot be opened: {}", other, why);
-      }
-      ++on_host_;
+        rank_of_(inner_->n_pes(), kNoRank) {
+    for (std::uint32_t pe = 0; pe < n_pes(); ++pe) {
+      if (pe == inner_->pe()) rank_ = static_cast<std::uint32_t>(pes_.size());
+      if (pe != inner_->pe() && inner_->find_process(pe).id == 0) continue;  // on another host
+      rank_of_[pe] = static_cast<std::uint32_t>(pes_.size());
+      pes_.push_back(pe);
     }
-    // The descriptors are open until all have opened them, and words of the first gather must not be reused.
-    for (const GatherBlock& block : gather({why.empty() ? 1u : 0u, 0})) {
-      if (why.empty() && block.values[0] == 0) why = "another PE cannot open a peer's";
-    }
-    return why;
+    for (std::size_t rank = 0; rank < pes_.size(); ++rank)
+      peers_.emplace_back(pes_.size(), slots_, limits.frame_bytes);
   }
-  std::unique_ptr<Transport> give_up() { return std::move(inner_); }
+
+  /// Collective. What of one PE keeps all from sharing, "" on every PE if nothing does. `is_error`: some PE
+  /// must share.
+  std::string open_all(Wish wish, bool* is_error) {
+    Memory& mine = peers_[rank_].memory;
+    std::string why = wish == Wish::kOff ? "it has --peer-memory off" : mine.make();
+    const std::vector<GatherBlock> offers =
+        gather({why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
+                wish == Wish::kMust ? 1u : 0u});
+    *is_error =
+        std::any_of(offers.begin(), offers.end(), [](const auto& offer) { return offer.values[3] != 0; });
+    for (std::uint32_t rank = 0; rank < pes_.size() && why.empty(); ++rank) {
+      const GatherBlock& offer = offers[pes_[rank]];
+      // Who offers nothing says why itself.
+      if (rank == rank_ || offer.values[0] == 0) continue;
+      if (offer.values[2] != mine.bytes()) {
+        why = fmt::format("PE {} has other frames", pes_[rank]);
+      } else {
+        why =
+            peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
+      }
+    }
+    // Files stay open until all have opened them. The reason goes along as far as it fits.
+    std::array<std::uint64_t, 6> text{};
+    std::memcpy(text.data(), why.data(), std::min(why.size(), sizeof text - 1));
+    const std::vector<GatherBlock> reasons = gather(text);
+    mine.close_file();
+    for (std::uint32_t pe = 0; pe < n_pes(); ++pe) {
+      const auto* const reason = reinterpret_cast<const char*>(reasons[pe].values.data());
+      if (*reason != 0) return fmt::format("PE {}: {}", pe, pe == inner_->pe() ? why : reason);
+    }
+    return {};
+  }
+  std::unique_ptr<Transport> take_inner() { return std::move(inner_); }
 
   bool is_for_any_thread() const override { return inner_->is_for_any_thread(); }
   std::uint32_t pe() const override { return inner_->pe(); }
-  std::uint32_t n_pes() const override { return inner_->n_pes(); }
+  std::uint32_t n_pes() const override { return static_cast<std::uint32_t>(rank_of_.size()); }
   std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
     // Its own rings, and those that it fills.
-    return 2 * std::uint64_t{on_host_} * slots_ * (sizeof(Slot) + whole_lines(limits_.frame_bytes));
+    return 2 * pes_.size() * peers_[rank_].memory.ring_bytes();
   }
-  std::string name() const override { return inner_->name() + ", shared memory"; }
+  std::string name() const override { return inner_->name() + (pes_.size() > 1 ? ", shared memory" : ""); }
 
   bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
-    Peer& peer = peers_[to];
-    if (peer.memory == nullptr) return inner_->try_send(to, bytes, token);
-    Slot& slot = peer.memory->slot(pe(), static_cast<std::uint32_t>(peer.sent % slots_));
+    const std::uint32_t rank = rank_of_[to];
+    if (rank == kNoRank) return inner_->try_send(to, bytes, token);
+    if (bytes.size() > limits_.frame_bytes) {
+      throw Error(Error::Kind::kNetwork, fmt::format("shared memory: a frame of {} bytes is longer than {}",
+                                                     bytes.size(), limits_.frame_bytes));
+    }
+    Peer& peer = peers_[rank];
+    Slot& slot = peer.memory.slot(rank_, static_cast<std::uint32_t>(peer.sent % slots_));
     const std::uint64_t round = peer.sent / slots_;
-    if (slot.state.load(std::memory_order_acquire) != 3 * round) return false;  // [taken]
+    if (slot.state.load(std::memory_order_acquire) != 3 * round) return false;  // [ring reuse]
     std::memcpy(slot.frame(), bytes.data(), bytes.size());
     slot.bytes = bytes.size();
-    slot.state.store(3 * round + 1, std::memory_order_release);  // [frame]
+    slot.state.store(3 * round + 1, std::memory_order_release);  // [ring frame]
     peer.under_way.push_back(token);
     ++peer.sent;
     ++under_way_;
@@ -164,7 +200,7 @@ class SharedTransport final : public Transport {
     for (Peer& peer : peers_) {
       while (!peer.under_way.empty()) {
         const std::uint64_t first = peer.sent - peer.under_way.size();
-        const Slot& slot = peer.memory->slot(pe(), static_cast<std::uint32_t>(first % slots_));
+        const Slot& slot = peer.memory.slot(rank_, static_cast<std::uint32_t>(first % slots_));
         if (slot.state.load(std::memory_order_relaxed) < 3 * (first / slots_) + 2) break;
         tokens.push_back(peer.under_way.front());
         peer.under_way.pop_front();
@@ -173,36 +209,32 @@ class SharedTransport final : public Transport {
     }
   }
 
+  /// The peers of the host and the other transport take turns.
   std::optional<Frame> try_receive() override {
-    if (held_ < limits_.receives) {
-      for (std::uint32_t i = 0; i < n_pes(); ++i) {
-        next_ = next_ + 1 < n_pes() ? next_ + 1 : 0;
-        Peer& peer = peers_[next_];
-        if (peer.memory == nullptr) continue;
-        const auto number = static_cast<std::uint32_t>(peer.received % slots_);
-        Slot& slot = peers_[pe()].memory->slot(next_, number);
-        if (slot.state.load(std::memory_order_acquire) != 3 * (peer.received / slots_) + 1)
-          continue;  // [frame]
-        slot.state.store(3 * (peer.received / slots_) + 2, std::memory_order_relaxed);
-        ++peer.received;
-        ++held_;
-        return Frame{{slot.frame(), static_cast<std::size_t>(slot.bytes)},
-                     kSharedFrame | next_ << 8 | number};
-      }
+    if (held_ == limits_.receives) return std::nullopt;
+    const auto n_ranks = static_cast<std::uint32_t>(pes_.size());
+    const std::uint32_t turns = n_ranks + (has_other_hosts() ? 1 : 0);
+    for (std::uint32_t i = 0; i < turns; ++i) {
+      next_ = next_ + 1 < turns ? next_ + 1 : 0;
+      std::optional<Frame> frame = next_ == n_ranks ? inner_->try_receive() : try_receive_from(next_);
+      if (!frame) continue;
+      ++held_;
+      return frame;
     }
-    return has_other_hosts() ? inner_->try_receive() : std::nullopt;
+    return std::nullopt;
   }
 
   void release(const Frame& frame) override {
-    if ((frame.slot & kSharedFrame) == 0) return inner_->release(frame);
-    Slot& slot = peers_[pe()].memory->slot((frame.slot & ~kSharedFrame) >> 8, frame.slot & 0xffu);
-    slot.state.store(slot.state.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // [taken]
     --held_;
+    if ((frame.slot & kSharedFrame) == 0) return inner_->release(frame);
+    Slot& slot = peers_[rank_].memory.slot((frame.slot & ~kSharedFrame) >> 8, frame.slot & 0xffu);
+    slot.state.store(slot.state.load(std::memory_order_relaxed) + 1,
+                     std::memory_order_release);  // [ring reuse]
   }
 
   void begin_gather(const GatherBlock& mine) override {
     if (has_other_hosts()) return inner_->begin_gather(mine);
-    Given& given = peers_[pe()].memory->given(++gathers_);
+    Given& given = peers_[rank_].memory.given(++gathers_);
     given.block = mine;
     given.number.store(gathers_, std::memory_order_release);  // [given]
     seen_ = 0;
@@ -211,11 +243,10 @@ class SharedTransport final : public Transport {
   bool test_gather(std::span<GatherBlock> all) override {
     if (has_other_hosts()) return inner_->test_gather(all);
     for (; seen_ < n_pes(); ++seen_) {
-      if (peers_[seen_].memory->given(gathers_).number.load(std::memory_order_acquire) < gathers_)
+      if (peers_[seen_].memory.given(gathers_).number.load(std::memory_order_acquire) < gathers_)
         return false;  // [given]
     }
-    for (std::uint32_t other = 0; other < n_pes(); ++other)
-      all[other] = peers_[other].memory->given(gathers_).block;
+    for (std::uint32_t pe = 0; pe < n_pes(); ++pe) all[pe] = peers_[pe].memory.given(gathers_).block;
     return true;
   }
 
@@ -223,36 +254,51 @@ class SharedTransport final : public Transport {
   PeerProcess find_process(std::uint32_t other) const override { return inner_->find_process(other); }
 
   std::vector<void*> close(bool orderly) override {
-    return inner_->close(orderly);
-  }  // sends have been copied
-  [[noreturn]] void abort(int status) override { inner_->abort(status); }
+    std::vector<void*> tokens = inner_->close(orderly);
+    for (const Peer& peer : peers_) tokens.insert(tokens.end(), peer.under_way.begin(), peer.under_way.end());
+    return tokens;
+  }
+  [[noreturn]] void abort(int status) override {
+    inner_->abort(status);
+    std::_Exit(status);
+  }
 
  private:
+  static constexpr std::uint32_t kNoRank = ~0u;
   struct Peer {
-    std::unique_ptr<Memory> memory;  // null: on another host
+    Peer(std::size_t ranks, std::uint32_t slots, std::size_t frame_bytes)
+        : memory{static_cast<std::uint32_t>(ranks), slots, frame_bytes} {}
+    Memory memory;
     std::uint64_t sent = 0, received = 0;
     std::deque<void*> under_way;
   };
 
-  Memory& memory_of(std::uint32_t other) {
-    peers_[other].memory = std::make_unique<Memory>(n_pes(), slots_, limits_.frame_bytes);
-    return *peers_[other].memory;
+  bool has_other_hosts() const { return pes_.size() < rank_of_.size(); }
+
+  std::optional<Frame> try_receive_from(std::uint32_t rank) {
+    std::uint64_t& received = peers_[rank].received;
+    const auto number = static_cast<std::uint32_t>(received % slots_);
+    const std::uint64_t full = 3 * (received / slots_) + 1;
+    Slot& slot = peers_[rank_].memory.slot(rank, number);
+    if (slot.state.load(std::memory_order_acquire) != full) return std::nullopt;  // [ring frame]
+    slot.state.store(full + 1, std::memory_order_relaxed);
+    ++received;
+    return Frame{{slot.frame(), static_cast<std::size_t>(slot.bytes)}, kSharedFrame | rank << 8 | number};
   }
-  bool has_other_hosts() const { return on_host_ < n_pes(); }
 
   /// By the other transport.
-  std::vector<GatherBlock> gather(std::array<std::uint64_t, 2> values) {
+  std::vector<GatherBlock> gather(const std::array<std::uint64_t, 6>& values) {
     GatherBlock mine;
-    std::copy(values.begin(), values.end(), mine.values.begin());
+    mine.values = values;
     std::vector<GatherBlock> all(n_pes());
     inner_->begin_gather(mine);
-    const auto until = std::chrono::steady_clock::now() + kPeersOpen;
+    auto look = std::chrono::steady_clock::now() + kLookForDeadEvery;
     while (!inner_->test_gather(all)) {
-      if (const std::string dead = inner_->find_dead_peer(); !dead.empty())
-        throw Error(Error::Kind::kNetwork, "opening shared memory: " + dead);
-      if (std::chrono::steady_clock::now() > until)
-        throw Error(Error::Kind::kNetwork, "opening shared memory: the other PEs have not come");
       std::this_thread::yield();
+      if (std::chrono::steady_clock::now() < look) continue;
+      look = std::chrono::steady_clock::now() + kLookForDeadEvery;
+      if (const std::string dead = inner_->find_dead_peer(); !dead.empty())
+        throw Error(Error::Kind::kNetwork, dead);
     }
     return all;
   }
@@ -260,9 +306,12 @@ class SharedTransport final : public Transport {
   std::unique_ptr<Transport> inner_;
   const TransportLimits limits_;
   const std::uint32_t slots_;
-  std::vector<Peer> peers_;
-  std::uint32_t on_host_ = 0;
-  std::uint32_t held_ = 0, next_ = 0;
+  std::vector<std::uint32_t> rank_of_;  // a PE: its rank on this host, or kNoRank
+  std::vector<std::uint32_t> pes_;      // by rank
+  std::uint32_t rank_ = 0;
+  std::deque<Peer> peers_;  // by rank, this PE among them
+  std::uint32_t held_ = 0;  // frames received and not released, the other transport's among them
+  std::uint32_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t gathers_ = 0;
   std::uint32_t seen_ = 0;  // PEs that have given to the gather that is under way
@@ -271,12 +320,25 @@ class SharedTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, TransportLimits limits,
-                                   std::string* why_not) {
+                                   Wish wish) {
   auto transport = std::make_unique<SharedTransport>(std::move(between_hosts), limits);
-  const std::string why = transport->open_all();
-  if (why_not != nullptr) *why_not = why;
-  if (!why.empty()) return transport->give_up();
-  return transport;
+  bool is_error = false;
+  std::string why;
+  try {
+    why = transport->open_all(wish, &is_error);
+  } catch (...) {
+    transport->close(false);
+    throw;
+  }
+  if (why.empty()) return transport;
+  std::unique_ptr<Transport> inner = transport->take_inner();
+  if (!is_error) return inner;
+  inner->close(true);
+  throw Error(
+      Error::Kind::kNetwork,
+      fmt::format(
+          "peer_memory is on, and PEs cannot share memory: {}; with --peer-memory auto they go without",
+          why));
 }
 
 }  // namespace esker::shared

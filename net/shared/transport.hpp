@@ -1,22 +1,27 @@
 // Frames and gathers through memory that the PEs of a host share, in place of another transport's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
 
 #include <esker/net/transport.hpp>
 
 namespace esker::shared {
 
-/// Collective over the job: all PEs, or none, go on with what this returns. `between_hosts` is a transport on
-/// which nothing is under way. It stays what frames to other hosts go by, gathers of a job of several hosts,
-/// and whatever else a transport does.
+/// Whether a PE shares memory: not; where all of the job can; or it is an error if one cannot.
+enum class Wish : std::uint8_t { kOff, kIfAllCan, kMust };
+
+/// Collective over the job, whatever each PE wishes: all PEs, or none, go on with shared memory.
+/// `between_hosts` is a transport on which nothing is under way. It stays what frames to other hosts go by,
+/// gathers of a job of several hosts, and whatever else a transport does. Where none shares it is what this
+/// returns.
 ///
 /// Each PE has memory without a name, which its peers open by its process: none of it outlives the processes.
 ///
-/// Returns `between_hosts` itself where a PE cannot open a peer's memory. Then `why_not`, if it is not null,
-/// says why. Throws Error{kNetwork}: a PE has died, or does not come.
+/// Errors. Error{kNetwork}, on every PE: one must share, and one does not or cannot; says which and why. On
+/// the PEs
+///         that are left: one has died. The transport is closed then.
 std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, TransportLimits limits,
-                                   std::string* why_not);
+                                   Wish wish);
 
 }  // namespace esker::shared

@@ -1,14 +1,20 @@
-// The MPI transport, alone or with shared memory on the host (argument "shared"), under mpirun. One transport
+// The MPI transport, alone or with shared memory on the host, under mpirun. One transport
 // for all tests, since MPI starts once a process.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <esker/device/error.hpp>
 #include <esker/net/mpi/transport.hpp>
@@ -63,6 +69,81 @@ TEST(Mpi, GathersAndFramesDoNotHoldEachOtherUp) {
   run([](Transport& t) { check_gather_beside_frames(t, stream + 4); });
 }
 
+/// Two PEs a host, as far as shared memory can tell.
+class Hosts final : public Transport {
+ public:
+  explicit Hosts(std::unique_ptr<Transport> inner) : inner_{std::move(inner)} {}
+  bool is_for_any_thread() const override { return inner_->is_for_any_thread(); }
+  std::uint32_t pe() const override { return inner_->pe(); }
+  std::uint32_t n_pes() const override { return inner_->n_pes(); }
+  std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
+  std::string name() const override { return inner_->name(); }
+  bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
+    if (to / 2 == pe() / 2) throw std::runtime_error("a frame to a PE of this host goes by MPI");
+    return inner_->try_send(to, bytes, token);
+  }
+  void poll_sent(std::vector<void*>& tokens) override { inner_->poll_sent(tokens); }
+  std::optional<Frame> try_receive() override { return inner_->try_receive(); }
+  void release(const Frame& frame) override { inner_->release(frame); }
+  void begin_gather(const GatherBlock& mine) override { inner_->begin_gather(mine); }
+  bool test_gather(std::span<GatherBlock> all) override { return inner_->test_gather(all); }
+  std::string find_dead_peer() override { return inner_->find_dead_peer(); }
+  PeerProcess find_process(std::uint32_t other) const override {
+    return other / 2 == pe() / 2 ? inner_->find_process(other) : PeerProcess{};
+  }
+  std::vector<void*> close(bool orderly) override { return inner_->close(orderly); }
+  [[noreturn]] void abort(int status) override {
+    inner_->abort(status);
+    std::_Exit(status);
+  }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+};
+
+/// PE 1 has no descriptor left for shared memory, until this ends.
+class NoDescriptors {
+ public:
+  explicit NoDescriptors(bool here) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    if (here) setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// "": MPI alone. "shared": with shared memory. "hosts": with it, on hosts of two PEs. "refused": PE 1
+/// cannot, so nobody does. "must": PE 1 cannot and PE 0 says that all must, which is an error everywhere:
+/// null then.
+std::unique_ptr<Transport> connect(std::string_view how) {
+  std::unique_ptr<Transport> mpi = mpi::connect(kLimits);
+  if (how.empty()) return mpi;
+  const bool shares = how == "shared" || how == "hosts";
+  const std::uint32_t pe = mpi->pe();
+  if (how == "hosts") mpi = std::make_unique<Hosts>(std::move(mpi));
+  std::unique_ptr<Transport> made;
+  try {
+    const NoDescriptors none(!shares && pe == 1);
+    made = shared::connect(std::move(mpi), kLimits,
+                           how == "must" && pe == 0 ? shared::Wish::kMust : shared::Wish::kIfAllCan);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (how == "must" && text.find("PE 1: memfd_create: Too many open files") != std::string::npos)
+      return nullptr;
+    throw;
+  }
+  const bool has_peer = how != "hosts" || pe % 2 == 1 || pe + 1 < made->n_pes();
+  if ((made->name().find("shared memory") != std::string::npos) != (shares && has_peer))
+    throw std::runtime_error("it is " + made->name());
+  return made;
+}
+
 /// Collective. MPI was started by connect(), so an orderly close must end it.
 bool closes_and_ends_mpi() {
   transport->close(true);
@@ -84,15 +165,9 @@ int main(int argc, char** argv) {
     std::fputs("MPI runs before connect()\n", stderr);
     return 1;
   }
-  transport = esker::mpi::connect(kLimits);
-  if (argc > 1 && std::string_view(argv[1]) == "shared") {
-    std::string why_not;
-    transport = esker::shared::connect(std::move(transport), kLimits, &why_not);
-    if (!why_not.empty()) {
-      std::fprintf(stderr, "no shared memory: %s\n", why_not.c_str());
-      return 1;
-    }
-  }
+  const std::string_view how = argc > 1 ? argv[1] : "";
+  transport = connect(how);
+  if (how == "must") return transport == nullptr ? 0 : 1;
   esker::GatherBlock mine;
   mine.values[0] = seed();
   stream = gather(*transport, mine)[0].values[0];
