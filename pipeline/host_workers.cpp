@@ -11,7 +11,7 @@ namespace esker::pipeline::detail {
 namespace {
 constexpr std::chrono::milliseconds kStuck{1};
 // How often a thread looks again: for a seat that another one is about to leave, some microseconds in all;
-// and before it takes what another one is about to.
+// and before it takes what another one may come for.
 constexpr std::uint32_t kLooksForSeat = 100, kPatience = 20;
 }  // namespace
 
@@ -55,25 +55,28 @@ void HostWorkers::work(std::uint32_t thread) {
   if (has_gpu_) use_fine_timers();
   Backoff backoff(longest_nap(has_gpu_), yields(has_gpu_));
   park(thread);
-  for (std::uint32_t failures = 0; !have_ended();) {
-    if (try_turn(thread, failures < kPatience)) {
+  while (!have_ended()) {
+    if (try_turn(thread)) {
       backoff.reset();
-      failures = 0;
     } else if (!roams_ && places_[thread]->is_taken.load(std::memory_order_relaxed)) {
       return;  // its seat has ended
     } else {
       backoff.wait(bell_, [&] { return have_ended() || has_work(thread); });
-      ++failures;
     }
   }
 }
-bool HostWorkers::try_turn(std::uint32_t thread, bool is_patient) {
+bool HostWorkers::try_turn(std::uint32_t thread) {
   Turns& turns = turns_[thread];
   if (!roams_) return try_turn_at(*places_[thread], turns);
   if (turns.last != nullptr && try_turn_behind(*turns.last, turns)) return true;
   turns.last = nullptr;
+  const bool is_patient = turns.skipped < kPatience;
+  if (!is_patient) turns.skipped = 0;
   for (const auto& place : places_) {
-    if (is_patient && is_expected(place->depth, thread)) continue;
+    if (is_patient && is_expected(place->depth, thread)) {
+      if (has_work_at(*place)) ++turns.skipped;
+      continue;
+    }
     if (try_turn_at(*place, turns)) return true;
   }
   turns.goes_to.store(kNowhere, std::memory_order_relaxed);
@@ -83,7 +86,7 @@ bool HostWorkers::try_turn_behind(const Place& made_by, Turns& turns) {
   for (std::uint32_t looks = 0; looks <= kLooksForSeat; ++looks) {
     bool waits_for_a_seat = false;
     for (const auto& place : places_) {
-      if (place->depth != made_by.depth + 1) continue;
+      if (place->depth != made_by.depth + 1 || place->has_ended.load(std::memory_order_relaxed)) continue;
       if (try_turn_at(*place, turns)) return true;
       waits_for_a_seat =
           waits_for_a_seat || (place->is_taken.load(std::memory_order_relaxed) && place->seat->has_work());
@@ -115,6 +118,7 @@ bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
   }
   turns.count.store(count + 2, std::memory_order_relaxed);
   if (turn == Turn::kEnded) {
+    place.has_ended.store(true, std::memory_order_relaxed);
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       { const std::lock_guard lock(mutex_); }
       unparked_.notify_all();

@@ -20,11 +20,11 @@ namespace esker::pipeline::detail {
 /// Contract There are as many threads as seats. Where all may work at a time, each keeps a seat. Where
 ///          fewer may, so many run, and each takes a turn behind its last one, so that a frame goes
 ///          through all stages on one core, while it is in the cache; else at the most downstream seat
-///          that has work, so that nothing is begun while something can be finished. What another
-///          thread is about to take is left to it for some microseconds.
+///          that has work, so that nothing is begun while something can be finished. A seat with work behind
+///          the one that another thread serves is left to it, but not again and again.
 /// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
-///          one for a millisecond, and lets another thread run in its place. In the end each seat has a
-///          thread, so stages never wait for each other for want of threads.
+///          one for a millisecond or two, and lets another thread run in its place. In the end each seat has
+///          a thread, so stages never wait for each other for want of threads.
 class HostWorkers {
  public:
   using OnThrow = std::function<void(std::uint32_t stage)>;  // in a catch clause
@@ -48,20 +48,22 @@ class HostWorkers {
     std::uint32_t stage, depth;
     std::unique_ptr<Seat> seat;
     alignas(kLineBytes) std::atomic<bool> is_taken{false};  // of a seat that has ended, for good
+    std::atomic<bool> has_ended{false};
   };
   /// Of a thread.
   struct alignas(kLineBytes) Turns {
     std::atomic<std::uint64_t> count{0};           // odd: it is in a stage's function
     std::atomic<std::uint32_t> goes_to{kNowhere};  // the depth at which it will look for work first
     const Place* last = nullptr;                   // where it has just worked
+    std::uint32_t skipped = 0;                     // seats with work, left to others since it skipped none
     // The watcher's.
     std::uint64_t seen = 0;
     std::chrono::steady_clock::time_point since;
   };
 
   void work(std::uint32_t thread);
-  bool try_turn(std::uint32_t thread, bool is_patient);
-  /// At a seat that takes what this thread has just made.
+  bool try_turn(std::uint32_t thread);
+  /// At a seat one step from the sources farther than where this thread has just made something.
   bool try_turn_behind(const Place& made_by, Turns& turns);
   /// Another thread is about to look for work there.
   bool is_expected(std::uint32_t depth, std::uint32_t thread) const;

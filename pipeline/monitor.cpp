@@ -195,10 +195,10 @@ void Monitor::flush_old() {
     const TopicView& topic = memory_.host().topics[t];
     const std::uint64_t position = topic.tail->word.load_relaxed();
     Partial& partial = partials_[t];
-    if ((position & (topic.positions() - 1)) == 0 ||
-        position >> topic.shift != partial.position >> topic.shift) {
+    const bool is_partial = (position & (topic.positions() - 1)) != 0;
+    naps_short_ = naps_short_ || is_partial;
+    if (!is_partial || position >> topic.shift != partial.position >> topic.shift) {
       partial = {position, now};
-      naps_short_ = naps_short_ || (position & (topic.positions() - 1)) != 0;
     } else if (now - partial.since >= topology_.topics[t].options.flush_after) {
       topic.flush();
       bell_.ring();

@@ -65,8 +65,8 @@ class Monitor {
   const std::vector<Stream>& kernels_;
   HostWorkers& workers_;
   std::chrono::microseconds nap_{200};
-  bool naps_short_;  // there is a GPU, a trace, or a topic with frames that are not full when they must go
-  bool are_told_ = false;          // all sides: the run has ended
+  bool naps_short_;        // there is a GPU or a trace, or a frame has been seen that items are missing in
+  bool are_told_ = false;  // all sides: the run has ended
   std::vector<bool> loops_ended_;  // of RunMemory::loops_of_several()
   std::chrono::steady_clock::time_point judged_at_;
   struct Partial {

@@ -88,7 +88,7 @@ std::uint64_t RunMemory::stride_of(std::uint32_t number) const {
   const Topology::TopicEnds& ends = topology_.ends[number];
   const std::uint64_t items = std::max<std::uint64_t>(facts.options.frame_bytes / facts.item_bytes, 1);
   const std::uint64_t bytes = (items * facts.item_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  // Frames a power of two apart fall into the same few sets of a cache.
+  // Large frames whole pages apart fall into the same few sets of a cache.
   constexpr std::uint64_t kPage = 4096, kLarge = 8 * kPage;
   const bool stays_on_host = ends.from == kHostSide && !ends.crosses();
   return bytes + (stays_on_host && bytes >= kLarge && bytes % kPage == 0 ? kPage + kLineBytes : 0);

@@ -113,9 +113,9 @@ class RunMemory {
   TopicView& topic(std::uint32_t side, std::uint32_t number) { return sides_[side].view->topics[number]; }
   /// The rings of a topic that is copied: the host's, and one on each device that has stages of it.
   void lay_out_rings(std::uint32_t number, std::uint64_t bytes);
-  /// A ring's memory.
   /// Bytes from one frame of a topic to the next.
   std::uint64_t stride_of(std::uint32_t topic) const;
+  /// A ring's memory.
   TopicView ring(std::uint32_t number, Arena& producers, Arena& polled, Arena& freed, std::byte* frames,
                  std::uint32_t subscriptions);
 

@@ -15,7 +15,7 @@ enum class Turn : std::uint32_t { kWorked, kNothing, kEnded };
 
 ESKER_PASS_BEGIN
 
-/// Contract One thread at a time, but has_work(), which any calls.
+/// Contract One thread at a time, but for has_work().
 /// Protocol Threads are few, and take turns: they claim the oldest frame that they see published, and
 ///          only if what they make of it would find room.
 class ThreadServer : StageWork<ThreadTeam> {
