@@ -72,8 +72,7 @@ class ESKER_API Device {
   /// Nothing of it runs yet.
   ///
   /// Contract. `put` waits for nothing and allocates nothing, and does not throw halfway. On CUDA it is
-  /// called
-  ///           once, here; on the CPU and with HIP at each launch, and not here.
+  ///           called once, here; on the CPU and with HIP at each launch, and not here.
   /// Errors.   Error{kDevice}: `put` does what cannot be in a graph. What `put` throws.
   DeviceGraph graph(const Stream& stream, std::function<void(const Stream&)> put) const {
     return {backend_, stream, std::move(put)};

@@ -27,15 +27,14 @@ using namespace esker::transfer;
 Machine machine_of(std::vector<esker::Device> devices) {
   if (devices.size() == 1) devices.push_back(devices[0]);  // two parts on one device
   Topology topology = machine_topology(devices);
-  LinkProfile profile;
   try {
-    profile = kept_profile(topology.name());
+    topology = calibrated(topology, kept_profile(topology.name()));
   } catch (const esker::Error& error) {
     if (error.kind() != esker::Error::Kind::kTransfer) throw;
     fmt::print(stderr, "esker-batch: measuring the links: {}\n", error.what());
-    profile = measure_links(devices);
+    topology = calibrated(topology, measure_links(devices));
   }
-  return {std::move(devices), calibrated(topology, profile)};
+  return {std::move(devices), std::move(topology)};
 }
 
 int run(int argc, char** argv) {

@@ -76,8 +76,9 @@ class GpuBackend final : public DeviceBackend {
     if (static_cast<int>(device) == device_) return true;
     const Current current(device_);
     const gpu::ApiError error = ESKER_GPU(DeviceEnablePeerAccess)(static_cast<int>(device), 0);
+    if (error == ESKER_GPU(Success)) return true;
     (void)ESKER_GPU(GetLastError)();  // or a launch that follows would report it
-    return error == ESKER_GPU(Success) || error == ESKER_GPU(ErrorPeerAccessAlreadyEnabled);
+    return error == ESKER_GPU(ErrorPeerAccessAlreadyEnabled);
   }
 
   void* allocate(MemoryKind kind, std::size_t bytes, bool zeroed, const std::string& what) override {

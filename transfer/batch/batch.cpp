@@ -162,15 +162,18 @@ class BatchQueue::Impl {
                   fmt::format("BatchQueue: the topology of '{}' has {} devices, not {}", here,
                               t.devices().size(), devices.size()));
     for (std::uint32_t link = 0; link < t.links().size(); ++link) {
-      const auto is_device = [&](std::uint32_t node) {
-        return t.nodes()[node].kind == Topology::Kind::kDevice;
-      };
-      if (std::isfinite(t.links()[link].rate.bytes_per_s)) continue;
-      if (is_device(t.links()[link].from) || is_device(t.links()[link].to))
+      if (t.is_unknown(link))
         throw Error(Error::Kind::kTransfer,
                     fmt::format("BatchQueue: nobody knows the bandwidth of {} on '{}': measure it "
                                 "(esker-topology --measure, measure_links())",
                                 t.link_name(link), here));
+    }
+    // A topology that was read from a file says which devices reach each other, and lets none.
+    for (std::size_t from = 0; from < devices.size(); ++from) {
+      for (std::size_t to = 0; to < devices.size(); ++to) {
+        if (from == to || t.is_staged(t.devices()[from], t.devices()[to])) continue;
+        (void)devices[from].reach(devices[to]);
+      }
     }
     thread_ = std::thread([this] { work(); });
   }

@@ -75,8 +75,8 @@ struct BatchOptions {
 /// Runs batches one at a time, in the order in which they come.
 ///
 /// State    A thread of its own starts each command stream at the moment that align_ends() gives it, and
-///          sleeps in between. It keeps the streams that its largest batch needed: one for each device and
-///          each sequence of copies and kernels that run beside others.
+///          sleeps in between. It keeps the streams that its batches needed: two for each device, one a
+///          direction, and those of kernels that run beside others.
 /// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it
 ///          takes is predicted on that condition. Memory of a batch stays as it is until the batch is done.
 ///          Within a batch nothing has an order but a stream's copy before its kernel: what one stream

@@ -105,8 +105,12 @@ Clock::time_point BatchExecution::run(const Batch& batch, const Timeline& schedu
         }
         if (next[s] < sequence.legs.size() || has_kernels[s]) continue;
         has_kernels[s] = true;
+        const Span* before = nullptr;
         for (const std::uint32_t id : sequence.kernels) {
           const Stream& stream = *kernels[id].stream;
+          // One after the other, as the schedule has them, also on devices that differ.
+          if (before != nullptr && before->stream != &stream) stream.wait(before->marks[1]);
+          before = &kernels[id];
           if (const std::uint32_t leg = last_leg[id]; leg != Leg::kNone && legs[leg].stream != &stream)
             stream.wait(legs[leg].marks[1]);
           begin_span(kernels[id]);

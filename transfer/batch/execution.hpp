@@ -23,13 +23,13 @@ class BatchExecution {
                                             BatchReport* report);
 
  private:
-  /// What a stream is used for. Not by turns for both directions: the driver then runs the first copies of a
-  /// batch that goes both ways one after the other.
+  /// What a stream carries. One direction only: after a change of direction the driver runs the first copies
+  /// of a batch that goes both ways one after the other.
   enum Use : std::size_t {
-    kIn,
-    kOut,
-    kOther
-  };  // copies to a device, and kernels behind them; from it; a sequence's
+    kIn,    // copies to the device, and kernels behind them
+    kOut,   // copies from it
+    kOther  // + a sequence: its other kernels
+  };
   const Stream& stream_of(std::size_t use, std::size_t device);
 
   const std::vector<Device>& devices_;

@@ -72,6 +72,13 @@ Topology calibrated(Topology topology, const LinkProfile& profile) {
     }
     topology.set_rate(link, entry.rate);
   }
+  for (std::uint32_t link = 0; link < topology.links().size(); ++link) {
+    if (!topology.is_unknown(link)) continue;
+    throw Error(
+        Error::Kind::kTransfer,
+        fmt::format("the profile of '{}' has no bandwidth of {}, which its topology has: measure again",
+                    profile.machine, topology.link_name(link)));
+  }
   return topology;
 }
 

@@ -27,8 +27,8 @@ ESKER_API LinkProfile profile_from_json(const std::string& text, const std::stri
 
 /// The topology with the profile's rates.
 ///
-/// Errors. Error{kTransfer}: the profile is of another machine (both are named), or of links that are not
-///         there.
+/// Errors. Error{kTransfer}: the profile is of another machine (both are named), has links that are not
+///         there, or lacks one of a device.
 ESKER_API Topology calibrated(Topology topology, const LinkProfile& profile);
 
 /// The profiles of machines are kept where a pipeline keeps what it measures: in the file ESKER_MACHINE_FILE,

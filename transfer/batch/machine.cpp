@@ -100,7 +100,9 @@ std::vector<std::vector<std::size_t>> peer_groups(std::span<const Device> device
     if (devices[i].backend() == Backend::kCpu) continue;
     const auto reaches_all = [&](const std::vector<std::size_t>& group) {
       return std::all_of(group.begin(), group.end(), [&](std::size_t j) {
-        return devices[i].reach(devices[j]) && devices[j].reach(devices[i]);
+        // A device may stand for several, and is no peer of itself.
+        return devices[i].properties().index != devices[j].properties().index &&
+               devices[i].reach(devices[j]) && devices[j].reach(devices[i]);
       });
     };
     const auto found = std::find_if(groups.begin(), groups.end(), reaches_all);
@@ -147,6 +149,12 @@ Topology machine_topology(std::span<const Device> devices) {
     places[i].bridges = hardware.bridges_above(devices[i].properties().bus_address, &places[i].numa_node);
     for (hwloc_obj* const bridge : places[i].bridges) ++below[bridge];
   }
+  std::vector<std::uint32_t> peers_of(devices.size(), ~0u);  // the switch between a device and its peers
+  std::uint32_t groups = 0;
+  for (const std::vector<std::size_t>& group : peer_groups(devices)) {
+    const auto between = topology.add(fmt::format("PEERS{}", groups++), Kind::kSwitch);
+    for (const std::size_t i : group) peers_of[i] = between;
+  }
   // A bridge above one device, or above the same ones as the bridge over it, is no place where data meets.
   std::map<hwloc_obj_t, std::uint32_t> node_of;
   std::uint32_t unplaced = ~0u, hubs = 0, switches = 0;
@@ -175,13 +183,9 @@ Topology machine_topology(std::span<const Device> devices) {
     const auto node =
         topology.add(is_cpu ? fmt::format("DEVICE{}", i) : fmt::format("GPU{}", i), Kind::kDevice,
                      is_cpu ? Topology::Engines::kCaller : Topology::Engines::kADirection);
+    // First, since of two routes as short a copy takes that over links that were added first.
+    if (peers_of[i] != ~0u) topology.connect(peers_of[i], node, {}, {});
     topology.connect(above, node, {}, {});
-  }
-  std::uint32_t groups = 0;
-  for (const std::vector<std::size_t>& group : peer_groups(devices)) {
-    const auto between = topology.add(fmt::format("PEERS{}", groups++), Kind::kSwitch);
-    for (const std::size_t i : group)
-      topology.connect(between, topology.device(static_cast<std::uint32_t>(i)), {}, {});
   }
   return topology;
 }

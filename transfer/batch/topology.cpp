@@ -2,6 +2,7 @@
 #include <esker/transfer/batch/topology.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include <esker/error.hpp>
@@ -107,6 +108,12 @@ std::uint32_t Topology::host() const {
     if (nodes_[id].kind == Kind::kMemory) return id;
   }
   refuse_topology(name_, "it has no memory");
+}
+
+bool Topology::is_unknown(std::uint32_t link) const {
+  const Link& one = links_.at(link);
+  return !std::isfinite(one.rate.bytes_per_s) &&
+         (nodes_[one.from].kind == Kind::kDevice || nodes_[one.to].kind == Kind::kDevice);
 }
 
 std::string Topology::link_name(std::uint32_t link) const {

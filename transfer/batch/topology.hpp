@@ -72,6 +72,8 @@ class ESKER_API Topology {
   /// The first memory: what "host memory" means where none is named.
   std::uint32_t host() const;
   static std::uint32_t opposite(std::uint32_t link) { return link ^ 1u; }
+  /// It leads to a device or from one, and nobody knows its bandwidth.
+  bool is_unknown(std::uint32_t link) const;
   /// "CPU0 -> IOH0".
   std::string link_name(std::uint32_t link) const;
 
