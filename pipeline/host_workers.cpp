@@ -74,7 +74,7 @@ bool HostWorkers::try_turn(std::uint32_t thread) {
   if (!is_patient) turns.skipped = 0;
   for (const auto& place : places_) {
     if (is_patient && is_expected(place->depth, thread)) {
-      if (has_work_at(*place)) ++turns.skipped;
+      ++turns.skipped;  // even without work: it may have something to flush
       continue;
     }
     if (try_turn_at(*place, turns)) return true;

@@ -20,8 +20,8 @@ namespace esker::pipeline::detail {
 /// Contract There are as many threads as seats. Where all may work at a time, each keeps a seat. Where
 ///          fewer may, so many run, and each takes a turn behind its last one, so that a frame goes
 ///          through all stages on one core, while it is in the cache; else at the most downstream seat
-///          that has work, so that nothing is begun while something can be finished. A seat with work behind
-///          the one that another thread serves is left to it, but not again and again.
+///          that has work, so that nothing is begun while something can be finished. Seats behind the one
+///          that another thread serves are left to it, but not again and again.
 /// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
 ///          one for a millisecond or two, and lets another thread run in its place. In the end each seat has
 ///          a thread, so stages never wait for each other for want of threads.
@@ -55,7 +55,7 @@ class HostWorkers {
     std::atomic<std::uint64_t> count{0};           // odd: it is in a stage's function
     std::atomic<std::uint32_t> goes_to{kNowhere};  // the depth at which it will look for work first
     const Place* last = nullptr;                   // where it has just worked
-    std::uint32_t skipped = 0;                     // seats with work, left to others since it skipped none
+    std::uint32_t skipped = 0;                     // seats left to others since it skipped none
     // The watcher's.
     std::uint64_t seen = 0;
     std::chrono::steady_clock::time_point since;

@@ -89,11 +89,13 @@ class StageWork {
   /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
   /// its items might take a frame.
   ESKER_HD void flush_outputs() const {
+    bool has_flushed = false;
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
       if ((view().outputs >> t & 1u) == 0) continue;
-      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0) run_.topics[t].flush();
+      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0)
+        has_flushed = run_.topics[t].flush() || has_flushed;
     }
-    team_.ring();
+    if (has_flushed) team_.ring();
   }
   /// Once, by the leader: a team keeps its counts.
   ESKER_HD void add_counts(std::uint64_t busy_ns) const {

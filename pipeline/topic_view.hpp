@@ -180,18 +180,20 @@ struct TopicView {
   ESKER_HD bool is_open(std::uint64_t frame) const {
     return is_ready(opened[slot_of(frame)], [&](std::uint64_t r) { return r > round_of(frame); });  // [reuse]
   }
-  /// What has been emitted goes, though its frame is not full. Any lane or thread.
-  ESKER_HD void flush() const {
+  /// What has been emitted goes, though its frame is not full. False: there is none, or not yet. Any lane or
+  /// thread.
+  ESKER_HD bool flush() const {
     std::uint64_t position = tail->word.load_relaxed();
     while ((position & (positions() - 1)) != 0) {
       const std::uint64_t frame = position >> shift;
-      if (!is_open(frame)) return;  // whoever opens it emits, too
+      if (!is_open(frame)) return false;  // whoever opens it emits, too
       const std::uint64_t next = (frame + 1) << shift;
       if (!tail->word.compare_exchange_relaxed(position, next)) continue;
       notes[slot_of(frame)].voids.store_relaxed(next - position);
       if (add_filled(frame, next - position)) publish_emitted(frame);
-      return;
+      return true;
     }
+    return false;
   }
   /// There will be no more frames than have been reserved, which are whole ones.
   ESKER_HD void close(std::uint64_t frames_in_all) const { end->word.store_release(frames_in_all); }  // [end]
