@@ -27,6 +27,7 @@ checks=(
   jellyfish                                    # the peer that mer is compared with
   clang libclang-rt-dev                        # libFuzzer, which lives in the run-time package
   clang-format clang-tidy
+  lld                                          # links the tests in a fraction of the time
   hipcc libamdhip64-dev
 )
 

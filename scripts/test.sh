@@ -134,9 +134,10 @@ run_preset() {
   case "$1" in
     cpu)
       if $whole; then
-        configure cpu -DESKER_TEST_MATRIX=ON -DESKER_FAST_COMPILE=OFF -DESKER_UNITY_BUILD=OFF || return
+        configure cpu -DESKER_TEST_MATRIX=ON -DESKER_TEST_ONCE=OFF -DESKER_FAST_COMPILE=OFF -DESKER_UNITY_BUILD=OFF || return
       else
-        configure cpu -DESKER_TEST_MATRIX=OFF -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON -DESKER_BUILD_BENCH=OFF || return
+        configure cpu -DESKER_TEST_MATRIX=OFF -DESKER_TEST_ONCE=ON -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON \
+          -DESKER_BUILD_BENCH=OFF || return
       fi
       # Jobs have limits on time, and tests that compute would take it from them.
       build cpu && { run_tests_alone cpu; run_jobs cpu; }
@@ -163,7 +164,7 @@ run_preset() {
           run_tests simulated -L gpu; run_tests simulated -L mpi; }
         return
       fi
-      configure simulated -DESKER_FAST_COMPILE=ON -DESKER_BUILD_APPS=pipelines -DESKER_BUILD_EXAMPLES=OFF &&
+      configure simulated -DESKER_FAST_COMPILE=ON -DESKER_BUILD_APPS=pipelines -DESKER_BUILD_EXAMPLES=OFF -DESKER_BUILD_BENCH=OFF &&
         build simulated && run_tests simulated -L gpu --parallel "$jobs"
       ;;
     cuda)
