@@ -30,7 +30,7 @@ std::vector<Way> executions() {
 
 /// With a last group that is not full; a thread a lane is slow to start.
 std::uint64_t lanes_of(const Way& way) {
-  if (kOnGpu) return 3001;
+  if (kOnGpu) return kSimulated ? 1001 : 3001;
   return way.config.group_execution == GroupExecution::kThreads ? 75 : 500;
 }
 

@@ -44,7 +44,7 @@ struct Slot {
 /// Collective. Each message with N bytes of arguments must call the handler once, with its own arguments.
 template <std::size_t N>
 void check_arguments(Runtime& rt) {
-  constexpr std::uint64_t kMessages = kOnGpu ? 2000 : 200;
+  constexpr std::uint64_t kMessages = !kOnGpu ? 200 : kSimulated ? 700 : 2000;
   const auto slots = rt.heap().allocate<Slot>(kMessages * rt.n_pes());
   const auto handler = rt.register_handler<Slot, Payload<N>>(
       "arguments " + std::to_string(N),
@@ -73,7 +73,8 @@ struct Hop {
 };
 
 /// Collective. Every lane starts a chain that visits the PEs in turn; barrier_all must wait for its end.
-inline void check_chains(Runtime& rt, std::uint32_t hops, std::uint64_t chains = kOnGpu ? 1000 : 64) {
+inline void check_chains(Runtime& rt, std::uint32_t hops,
+                         std::uint64_t chains = kOnGpu && !kSimulated ? 1000 : 64) {
   using Count = std::uint64_t;
   const auto visits = rt.heap().allocate<Count>(chains);
   const auto handler = rt.register_handler<Count, Hop>(
@@ -98,7 +99,8 @@ inline void check_chains(Runtime& rt, std::uint32_t hops, std::uint64_t chains =
 }
 
 /// Collective. Every lane plays with another PE by answering whoever sent.
-inline void check_ping_pong(Runtime& rt, std::uint32_t hops, std::uint64_t balls = kOnGpu ? 1000 : 64) {
+inline void check_ping_pong(Runtime& rt, std::uint32_t hops,
+                            std::uint64_t balls = kOnGpu && !kSimulated ? 1000 : 64) {
   using Count = std::uint64_t;
   const auto touches = rt.heap().allocate<Count>(balls * rt.n_pes());
   const auto handler = rt.register_handler<Count, Hop>(

@@ -72,7 +72,7 @@ struct Pieces {
 #if defined(ESKER_TEST_MATRIX)
 constexpr int kRuns = 1000;
 #elif defined(ESKER_TEST_SANITIZED)
-constexpr int kRuns = 25;
+constexpr int kRuns = 10;
 #else
 constexpr int kRuns = 60;
 #endif
