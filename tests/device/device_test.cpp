@@ -303,6 +303,24 @@ TEST(Device, LeavesTheCurrentDeviceAlone) {
   gpu::require(ESKER_GPU(GetDevice)(&after), "asking for the device");
   EXPECT_EQ(before, after);
 }
+TEST(Device, ReachesItsOwnMemoryAndNotThatOfOtherBackEnds) {
+  const Device device = Device::open(backend());
+  EXPECT_TRUE(device.reach(device));
+  EXPECT_EQ(device.reach(Device::open("cpu")), !kIsGpu);
+  EXPECT_EQ(Device::open("cpu").reach(device), !kIsGpu);
+}
+#if defined(ESKER_TEST_SIMULATED)
+TEST(Device, ReachesOthersButForPairsThatTheEnvironmentNames) {
+  const Device first = Device::open("simulated:0"), second = Device::open("simulated:1");
+  EXPECT_TRUE(first.reach(second));
+  EXPECT_TRUE(second.reach(first));
+  setenv("SIMULATED_NO_ACCESS", "1-0", 1);
+  EXPECT_TRUE(first.reach(second));
+  EXPECT_FALSE(second.reach(first));
+  unsetenv("SIMULATED_NO_ACCESS");
+}
+#endif
+
 TEST(Device, SaysWhyALaunchCannotBe) {
   try {
     Device::open(backend()).launch(LaunchShape{4096, 2048}, Nothing{});
