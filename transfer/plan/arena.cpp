@@ -74,6 +74,91 @@ std::uint64_t fit(const OperandGraph& graph, const Block& block, const std::vect
   return candidates.back();
 }
 
+std::vector<std::uint64_t> in_memory_order(const std::vector<Block>& blocks, std::uint64_t alignment) {
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t end = 0;
+  for (const Block& block : blocks) {
+    offsets.push_back(round_up(end, alignment));
+    end = offsets.back() + block.bytes;
+  }
+  return offsets;
+}
+
+std::vector<std::uint64_t> first_fit(const OperandGraph& graph, const std::vector<Block>& blocks,
+                                     const std::vector<Lifetime>& lifetimes, std::uint64_t alignment) {
+  std::vector<std::uint64_t> offsets;
+  std::vector<Placed> placed;
+  for (const Block& block : blocks) {
+    std::uint64_t at = fit(graph, block, lifetimes, placed, alignment);
+    offsets.push_back(at);
+    for (const std::uint32_t storage : block.storages) {
+      const std::uint64_t end = at + space_of(graph.operand(storage), alignment);
+      placed.push_back({at, end, lifetimes[storage]});
+      at = end;
+    }
+  }
+  return offsets;
+}
+
+/// Offsets of blocks in so much memory, by search. An offset is a multiple of what divides all sizes.
+class Packing {
+ public:
+  Packing(const OperandGraph& graph, const std::vector<Block>& blocks, const std::vector<Lifetime>& lifetimes,
+          std::uint64_t alignment, std::uint64_t limit)
+      : graph_{graph}, blocks_{blocks}, lifetimes_{lifetimes}, alignment_{alignment}, limit_{limit} {
+    for (const Block& block : blocks) {
+      for (const std::uint32_t storage : block.storages) unit_ = std::gcd(unit_, space_of(storage));
+    }
+    if (unit_ % alignment != 0) unit_ = alignment;
+  }
+  /// One a block; empty if none were found.
+  std::vector<std::uint64_t> find() {
+    std::vector<std::uint64_t> offsets(blocks_.size());
+    std::vector<Placed> placed;
+    return place(0, offsets, placed) ? offsets : std::vector<std::uint64_t>{};
+  }
+
+ private:
+  static constexpr std::uint32_t kMostTried = 100'000;
+
+  std::uint64_t space_of(std::uint32_t storage) const {
+    return transfer::space_of(graph_.operand(storage), alignment_);
+  }
+  bool place(std::size_t next, std::vector<std::uint64_t>& offsets, std::vector<Placed>& placed) {
+    if (next == blocks_.size()) return true;
+    const Block& block = blocks_[next];
+    for (std::uint64_t at = 0; at + block.bytes <= limit_; at += unit_) {
+      if (++tried_ > kMostTried) return false;
+      const std::size_t before = placed.size();
+      offsets[next] = at;
+      if (add(block, at, placed) && place(next + 1, offsets, placed)) return true;
+      placed.resize(before);
+    }
+    return false;
+  }
+  /// False: it meets what is alive with it.
+  bool add(const Block& block, std::uint64_t at, std::vector<Placed>& placed) const {
+    const std::size_t others = placed.size();
+    for (const std::uint32_t storage : block.storages) {
+      const std::uint64_t end = at + space_of(storage);
+      for (std::size_t i = 0; i < others; ++i) {
+        if (at < placed[i].end && placed[i].begin < end && lifetimes_[storage].overlaps(placed[i].lifetime))
+          return false;
+      }
+      placed.push_back({at, end, lifetimes_[storage]});
+      at = end;
+    }
+    return true;
+  }
+
+  const OperandGraph& graph_;
+  const std::vector<Block>& blocks_;
+  const std::vector<Lifetime>& lifetimes_;
+  const std::uint64_t alignment_, limit_;
+  std::uint64_t unit_ = 0;
+  std::uint32_t tried_ = 0;
+};
+
 void check_addresses(const OperandGraph& graph, const Schedule& schedule) {
   for (const Startup& startup : schedule.startups) {
     if (startup.from != 0 && startup.to != 0) continue;
@@ -161,7 +246,8 @@ std::uint64_t most_alive(const OperandGraph& graph, const std::vector<Lifetime>&
   return most;
 }
 
-Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment) {
+Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment,
+               std::uint64_t limit) {
   check_addresses(graph, schedule);
   const std::vector<std::vector<Lifetime>> lifetimes = lifetimes_of(graph, schedule);
   Layout layout;
@@ -170,24 +256,28 @@ Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_
   layout.offsets.assign(graph.places(), std::vector<std::uint64_t>(graph.operands(), Layout::kNowhere));
   for (std::uint32_t place = 0; place < graph.places(); ++place) {
     std::vector<Block> blocks = blocks_of(graph, schedule, place, lifetimes[place], alignment);
-    // On the host in memory order.
-    if (place != 0) {
-      std::stable_sort(blocks.begin(), blocks.end(),
-                       [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
-    }
-    std::vector<Placed> placed;
-    for (const Block& block : blocks) {
-      std::uint64_t at = place == 0 ? round_up(layout.bytes[0], alignment)
-                                    : fit(graph, block, lifetimes[place], placed, alignment);
-      for (const std::uint32_t storage : block.storages) {
-        const std::uint64_t end = at + space_of(graph.operand(storage), alignment);
-        layout.offsets[place][storage] = at;
-        placed.push_back({at, end, lifetimes[place][storage]});
-        at = end;
+    const auto put_at = [&](const std::vector<std::uint64_t>& offsets) {
+      layout.bytes[place] = 0;
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        std::uint64_t at = offsets[i];
+        for (const std::uint32_t storage : blocks[i].storages) {
+          layout.offsets[place][storage] = at;
+          at += space_of(graph.operand(storage), alignment);
+        }
+        layout.bytes[place] = std::max(layout.bytes[place], at);
       }
-      layout.bytes[place] = std::max(layout.bytes[place], at);
-      layout.separate_bytes[place] += block.bytes;
+    };
+    for (const Block& block : blocks) layout.separate_bytes[place] += block.bytes;
+    if (place == 0) {
+      put_at(in_memory_order(blocks, alignment));
+      continue;
     }
+    std::stable_sort(blocks.begin(), blocks.end(),
+                     [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
+    put_at(first_fit(graph, blocks, lifetimes[place], alignment));
+    if (layout.bytes[place] <= limit) continue;
+    const auto found = Packing(graph, blocks, lifetimes[place], alignment, limit).find();
+    if (!found.empty()) put_at(found);
   }
   return layout;
 }

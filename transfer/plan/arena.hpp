@@ -51,11 +51,14 @@ struct Lifetime {
 ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& graph,
                                                           const Schedule& schedule);
 
-/// Places storages by first fit, large groups of neighbours first. `alignment` is a power of two.
+/// Places storages by first fit, large groups of neighbours first. Where that takes more than `limit` bytes
+/// of a device, other offsets are tried, up to 100 000; the first fit stands if none of them fits.
+/// `alignment` is a power of two.
 ///
 /// Errors. Error{kTransfer}: operands that stand at addresses of the host and in one startup are no
 ///         neighbours there.
-ESKER_API Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment = 128);
+ESKER_API Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment = 128,
+                         std::uint64_t limit = ~std::uint64_t{0});
 
 /// Most bytes of a device that are alive at one time: no layout needs less.
 ESKER_API std::uint64_t most_alive(const OperandGraph& graph, const std::vector<Lifetime>& lifetimes,

@@ -9,12 +9,15 @@
 #include <fmt/format.h>
 
 #include <esker/error.hpp>
+#include <esker/transfer/plan/bounded_branches.hpp>
 #include <esker/transfer/plan/shared.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
 
 namespace esker::transfer {
 
 namespace {
+
+constexpr std::uint32_t kMostNodes = 2000;  // of the search for a better one
 
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
@@ -187,16 +190,9 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
                     "assignment",
                     graph.places() - 1, graph.has_versions() ? " that changes operands in place" : ""));
   }
-  auto bound = static_cast<std::uint32_t>(disjoint_transfers(transfers_of(graph)).size());
-  if (graph.operands() <= kMostSearched) {
-    const std::uint32_t fewest = fewest_startups_bounded(graph, device_bytes, alignment);
-    if (fewest != kNoSchedule) bound = std::max(bound, fewest);
-  }
   std::optional<BoundedSchedule> best;
   const auto consider = [&](std::vector<Transfer> transfers, Schedule schedule) {
     schedule.transfers = static_cast<std::uint32_t>(transfers.size());
-    schedule.certificate.clear();
-    schedule.lower_bound = bound;
     if (best && best->schedule.startups.size() <= schedule.startups.size()) return;
     Layout layout = lay_out(graph, schedule, alignment);
     if (layout.bytes.size() > 1 && layout.bytes[1] > device_bytes) return;
@@ -218,7 +214,18 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
       }
     }
   }
-  if (best) return std::move(*best);
+  auto bound = static_cast<std::uint32_t>(disjoint_transfers(transfers_of(graph)).size());
+  if (graph.operands() <= kMostSearched) {
+    const std::uint32_t limit = best ? static_cast<std::uint32_t>(best->schedule.startups.size()) : kNever;
+    detail::BoundedSearch found = detail::search_bounded(graph, device_bytes, alignment, limit, kMostNodes);
+    bound = std::max(bound, found.bound);
+    if (found.best) best = std::move(found.best);
+  }
+  if (best) {
+    best->schedule.certificate.clear();
+    best->schedule.lower_bound = bound;
+    return std::move(*best);
+  }
   const Layout smallest =
       lay_out(graph, separate(graph, Residency(graph, device_bytes, alignment).transfers(false)), alignment);
   throw Error(Error::Kind::kOutOfMemory,

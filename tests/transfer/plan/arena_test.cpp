@@ -12,6 +12,7 @@
 
 #include <esker/transfer/plan/arena.hpp>
 #include <esker/transfer/plan/bounded.hpp>
+#include <esker/transfer/plan/bounded_branches.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>
 #include <esker/transfer/plan/solve.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
@@ -119,11 +120,17 @@ TEST(Arena, ABoundedScheduleFitsAndIsOneOfItsTransfers) {
   EXPECT_GT(expect_bounded_schedules(1), kLargeGraphs);
 }
 
-TEST(Arena, WithoutALimitTheBoundOfTheSearchIsTheExactSchedule) {
+constexpr std::uint32_t kNoSchedule = ~std::uint32_t{0};
+
+/// The fewest startups with which operands fit in so many bytes, whatever their layout.
+std::uint32_t bound_of(const OperandGraph& graph, std::uint64_t limit) {
+  return detail::search_bounded(graph, limit, 128, kNoSchedule, 2000).bound;
+}
+
+TEST(Arena, WithoutALimitTheSearchFindsTheExactSchedule) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const OperandGraph graph = random_graph({5, 3, 1, 3, 1, 2}, seed, 1000);
-    const Schedule exact = schedule_exact(graph, transfers_of(graph));
-    ASSERT_EQ(fewest_startups_bounded(graph, ~std::uint64_t{0} / 2), exact.startups.size())
+    ASSERT_EQ(bound_of(graph, 1 << 20), schedule_exact(graph, transfers_of(graph)).startups.size())
         << "seed " << seed;
   }
 }
@@ -223,27 +230,23 @@ int expect_fewest_bounded(std::uint64_t seed) {
   int need_more = 0;
   for (int i = 0; i < kGraphs; ++i) {
     const OperandGraph graph = tiny_graph(random);
-    const std::uint32_t free = fewest_startups_bounded(graph, 1 << 20);
+    const std::uint32_t free = bound_of(graph, 1 << 20);
     bool needs_more = false;
     for (std::uint64_t limit = 128; limit <= 4 * 512; limit += 128) {
-      const std::uint32_t fewest = fewest_startups_bounded(graph, limit);
-      EXPECT_EQ(fewest, EverySet(graph, limit).fewest()) << limit << " bytes of " << to_json(graph);
+      const std::uint32_t fewest = EverySet(graph, limit).fewest();
+      if (fewest == kNoSchedule) continue;  // a kernel does not fit
+      EXPECT_EQ(bound_of(graph, limit), fewest) << limit << " bytes of " << to_json(graph);
       if (::testing::Test::HasFailure()) return need_more;
-      needs_more = needs_more || (fewest != kNoSchedule && fewest > free);
+      needs_more = needs_more || fewest > free;
     }
     need_more += needs_more ? 1 : 0;
   }
   return need_more;
 }
 
-TEST(Arena, TheBoundOfTheSearchIsThatOfEverySet) {
+TEST(Arena, TheSearchFindsTheFewestStartupsOfEverySet) {
   expect_fewest_bounded(std::random_device{}());
   EXPECT_GT(expect_fewest_bounded(1), kGraphs / 20);
-}
-
-TEST(Arena, AKernelThatFitsInNoMemoryHasNoFewestStartups) {
-  EXPECT_EQ(fewest_startups_bounded(figure2_graph(1024), 4095), kNoSchedule);
-  EXPECT_NE(fewest_startups_bounded(figure2_graph(1024), 4096), kNoSchedule);
 }
 
 TEST(Arena, OperandsAtAddressesTakeTheirBytes) {
@@ -253,11 +256,10 @@ TEST(Arena, OperandsAtAddressesTakeTheirBytes) {
   for (std::uint64_t i = 0; i < 4; ++i)
     all.push_back(graph.add_operand({"", 100, true, false, 4096 + 100 * i}));
   graph.add_kernel("use", 1, all, {});
-  EXPECT_EQ(fewest_startups_bounded(graph, 400), 1u);
-  EXPECT_EQ(fewest_startups_bounded(graph, 399), kNoSchedule);
   const BoundedSchedule bounded = schedule_bounded(graph, 400);
   EXPECT_EQ(bounded.schedule.startups.size(), 1u);
   EXPECT_EQ(bounded.layout.bytes[1], 400u);
+  EXPECT_THROW((void)schedule_bounded(graph, 399), Error);
 }
 
 TEST(Arena, ABoundedLayoutHasTheAlignmentThatWasAskedFor) {
@@ -265,19 +267,9 @@ TEST(Arena, ABoundedLayoutHasTheAlignmentThatWasAskedFor) {
   const OperandGraph graph = chain_graph(20, 1, 1, 16);
   const BoundedSchedule bounded = schedule_bounded(graph, 32, 16);
   EXPECT_EQ(bounded.layout.bytes[1], 32u);
-  // The smallest layout that is known, in the message, too.
-  const OperandGraph holes = random_graph({5, 4, 1, 2, 1, 1, 0.7}, 28, 16);
-  try {
-    (void)schedule_bounded(holes, 48, 16);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("no layout in 48 bytes of the device was found; one takes 64"),
-              std::string::npos)
-        << error.what();
-  }
 }
 
-TEST(Arena, SmallBoundedGraphsAreMostlyAtTheBoundOfTheSearch) {
+TEST(Arena, SmallBoundedGraphsHaveTheFewestStartupsWhereThereIsALayout) {
   int at_bound = 0, all = 0, more_than_free = 0;
   for (std::uint64_t seed = 1; seed <= kGraphs; ++seed) {
     const OperandGraph graph = random_graph({5, 4, 1, 2, 1, 1, 0.7}, seed, 1024);
@@ -298,7 +290,7 @@ TEST(Arena, SmallBoundedGraphsAreMostlyAtTheBoundOfTheSearch) {
         bounded.schedule.lower_bound > schedule_exact(graph, transfers_of(graph)).startups.size() ? 1 : 0;
   }
   EXPECT_GT(all, kGraphs * 3 / 4);
-  EXPECT_GT(at_bound, all / 3) << at_bound << " of " << all;
+  EXPECT_GT(at_bound, all * 9 / 10) << at_bound << " of " << all;
   EXPECT_GT(more_than_free, kGraphs / 20);
   std::printf("%d of %d at the bound; %d need more than without a limit\n", at_bound, all, more_than_free);
 }

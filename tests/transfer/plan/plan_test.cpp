@@ -12,6 +12,7 @@
 #include <esker/device.hpp>
 #include <esker/error.hpp>
 #include <esker/pipeline.hpp>
+#include <esker/tasks.hpp>
 #include <esker/transfer.hpp>
 
 #include "../../device/gtest.hpp"
@@ -372,6 +373,46 @@ TEST(Plan, TheReportHasTimesStartupsAndMemory) {
   EXPECT_GE(program.plan.predicted_seconds(), 6e-6 + bytes / 1e9);
   EXPECT_LE(program.plan.predicted_seconds(), 6e-6 + (bytes + 11 * 128) / 1e9);
   EXPECT_TRUE(contains(program.plan.to_dot(), "digraph"));
+}
+
+/// Writes 2 a + i and gives how many it has written.
+struct Scale {
+  static constexpr int kMaxSpawns = 2;
+  const std::uint32_t* from;
+  std::uint32_t* to;
+  std::uint32_t first, last;
+  ESKER_HD void operator()(auto& task) const {
+    if (last - first <= 8) {
+      for (std::uint32_t i = first; i < last; ++i) to[i] = 2 * from[i] + i;
+      return task.give(long{last - first});
+    }
+    const std::uint32_t middle = (first + last) / 2;
+    task.spawn(Scale{from, to, first, middle}, Scale{from, to, middle, last})
+        .then([](auto& then, long a, long b) { then.give(a + b); });
+  }
+};
+
+TEST(Plan, AKernelOfItMayBeARunOfTasks) {
+  const Device device = Device::open(backend());
+  Plan plan(device);
+  const auto a = plan.operand<std::uint32_t>(kWords), b = plan.operand<std::uint32_t>(kWords),
+             c = plan.operand<std::uint32_t>(kWords), d = plan.operand<std::uint32_t>(kWords);
+  tasks::ForkJoin<Scale> scale(device);
+  long written = 0;
+  plan.on_device(reads(a, b), writes(c), Add{});
+  plan.on_device(reads(c), writes(d), [&](const Stream& stream, Words from, std::span<std::uint32_t> to) {
+    stream.synchronize();  // tasks run on a stream of their own
+    written += scale.run(Scale{from.data(), to.data(), 0, static_cast<std::uint32_t>(to.size())});
+  });
+  plan.build();
+  const Stream stream = device.stream();
+  for (std::uint32_t run = 1; run <= 3; ++run) {
+    std::iota(plan.host(a).begin(), plan.host(a).end(), run);
+    std::fill(plan.host(b).begin(), plan.host(b).end(), run);
+    plan.run(stream);
+    EXPECT_EQ(written, static_cast<long>(run * kWords));
+    for (std::uint32_t i = 0; i < kWords; ++i) ASSERT_EQ(plan.host(d)[i], 2 * (run + i + 3 * run) + i);
+  }
 }
 
 TEST(Plan, RunsInAStageOfAPipeline) {
