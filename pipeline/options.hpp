@@ -26,8 +26,8 @@ ESKER_API const char* to_string(Crossing crossing) noexcept;
 /// What becomes of a frame for which a topic has no room.
 enum class WhenFull : std::uint32_t {
   kWait,        // its producer waits
-  kDropOldest,  // the frame in whose slot it goes makes room, the oldest, if no stage has taken it; one that
-                // a stage works on is waited for; both sides are the host, one subscriber
+  kDropOldest,  // the oldest frame makes room; a worker copies what it takes, so producers wait for no more
+                // than that; both sides are the host, one subscriber
 };
 
 struct TopicOptions {

@@ -251,9 +251,17 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
       topic(kHostSide, t).dropped = own.take<PolledWord>();
     }
   }
+  for (const std::uint32_t t : facts.inputs) {
+    const bool is_copied = facts.side != kHostSide
+                               ? facts.is_staged
+                               : topology_.topics[t].options.when_full == WhenFull::kDropOldest;
+    if (is_copied) view.staging_stride = std::max(view.staging_stride, topic(facts.side, t).stride);
+  }
+  if (facts.side == kHostSide && view.staging_stride != 0) {
+    view.staging = take_frames(kHostSide, MemoryKind::kPinned, view.staging_stride * teams,
+                               "frames that '" + facts.name + "' has taken");
+  }
   if (facts.is_staged && facts.side != kHostSide) {
-    for (const std::uint32_t t : facts.inputs)
-      view.staging_stride = std::max(view.staging_stride, topic(facts.side, t).stride);
     std::uint32_t rows = teams;
     if (balance_) {
       rows = 0;

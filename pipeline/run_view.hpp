@@ -73,7 +73,7 @@ struct StageView {
   std::uint32_t teams;       // to begin with
   std::uint32_t most_teams;  // that come to it while it runs; 0: they stay where they are
   std::byte* staging;  // a frame of an input for each of its teams, or for each of the kernel's where they
-                       // move, in the GPU's memory; null: they read frames where they are
+                       // move: what they copy before they work on it; null: they read frames where they are
   std::uint64_t staging_stride;
   std::uint64_t flush_ns;
 };

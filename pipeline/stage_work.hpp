@@ -38,14 +38,21 @@ class StageWork {
     const TopicView& topic = run_.topics[input.topic];
     const std::uint64_t number = from.number;
     const bool has_failed = (items & TopicView::kFailedBit) != 0;
-    const Frame<const Item> frame{stage.staging == nullptr ? topic.items<const Item>(number)
-                                                           : staged(stage, topic.items<const Item>(number),
-                                                                    items & ~TopicView::kFailedBit),
-                                  items & ~TopicView::kFailedBit,
-                                  topic.capacity,
-                                  number,
-                                  from.tag,
-                                  from.born_ns};
+    const bool is_copied = is_copied_first(stage, topic);
+    const Frame<const Item> frame{
+        !is_copied ? topic.items<const Item>(number)
+                   : staged(stage, topic.items<const Item>(number), items & ~TopicView::kFailedBit),
+        items & ~TopicView::kFailedBit,
+        topic.capacity,
+        number,
+        from.tag,
+        from.born_ns};
+    if constexpr (Team::kIsThread) {
+      if (is_copied) {
+        topic.release(input.index, number);
+        team_.ring();
+      }
+    }
     if constexpr (Node::kKind == StageKind::kMap) {
       if (!map(node, input, topic, ticket, frame, from, has_failed)) return;
     } else {
@@ -116,7 +123,7 @@ class StageWork {
     (void)state().counts[what].fetch_add_relaxed(n);
   }
 
-  /// A copy of the frame, in the GPU's memory.
+  /// A copy of the frame, on a GPU in its memory.
   template <class Item>
   ESKER_HD const Item* staged(const StageView& stage, const Item* from, std::uint32_t items) const {
     struct alignas(16) Part {
@@ -137,10 +144,16 @@ class StageWork {
     while (longest < ns && !state.longest_ns.compare_exchange_relaxed(longest, ns)) {
     }
   }
+  /// The team works on a copy of the frame: on a GPU, of the host's that are staged; on the host, of those
+  /// that producers would rather drop than wait for.
+  ESKER_HD static bool is_copied_first(const StageView& stage, const TopicView& topic) {
+    if constexpr (Team::kIsThread) return topic.drops_from != nullptr;
+    return stage.staging != nullptr;
+  }
   /// The leader calls, after the team's last read.
   ESKER_HD void finish(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {
     if constexpr (Team::kIsThread) {
-      topic.release(input.index, number);
+      if (!is_copied_first(view(), topic)) topic.release(input.index, number);
       (void)input.done->word.fetch_add_acq_rel(1);
       if (topic.rings_release != 0) team_.ring();
     } else {

@@ -22,7 +22,7 @@ class ThreadServer : StageWork<ThreadTeam> {
  public:
   /// `index`: of the team among the stage's.
   ThreadServer(ThreadTeam& team, const RunView& run, std::uint32_t stage, std::uint32_t index)
-      : StageWork{team, run, stage, 0}, index_{index} {}
+      : StageWork{team, run, stage, index}, index_{index} {}
 
   /// One frame, or the calls of a source until it has published one. `stays`: until there is nothing to do.
   template <class Node>

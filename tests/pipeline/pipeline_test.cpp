@@ -386,7 +386,38 @@ TEST(Pipeline, DropsTheOldestWhereItMay) {
   EXPECT_TRUE(in_order);
   EXPECT_EQ(last, 199u);
   EXPECT_EQ(seen + p.report().topics[0].dropped, 200u);
-  // How many depends on whether the subscriber has taken the frame that is in the way (WhenFull).
+}
+TEST(Pipeline, WhoDropsTheOldestDoesNotWaitForWhoWorksOnAFrame) {
+  for (const std::uint32_t workers : {1u, 2u, 5u}) {
+    Pipeline p(device());
+    const auto in = p.topic<std::uint32_t>(
+        {.name = "in", .frame_bytes = 4, .frames = 4, .when_full = WhenFull::kDropOldest});
+    std::atomic<std::uint32_t> at_work{0}, newest{0};
+    std::atomic<bool> is_over{false};
+    std::uint32_t next = 0;
+    p.run(on_host::source("count",
+                          [&](auto& stage) {
+                            // Each worker has one before the rest comes: they take them one by one.
+                            while (next <= workers && at_work < next) std::this_thread::yield();
+                            stage.emit(in, next++);
+                            is_over = next == 200;
+                            return next < 200;
+                          })
+              .into(in),
+          on_host::frames("stuck",
+                          [&](auto&, const Frame<const std::uint32_t>& f) {
+                            if (at_work++ < workers) {
+                              while (!is_over) std::this_thread::yield();
+                            } else if (f[0] >= 196) {
+                              ++newest;
+                            }
+                          })
+              .from(in)
+              .workers(workers));
+    EXPECT_EQ(at_work, workers + 4) << workers;
+    EXPECT_EQ(newest, 4u) << workers;
+    EXPECT_EQ(p.report().topics[0].dropped, 200 - workers - 4) << workers;
+  }
 }
 
 // --- What goes wrong.
