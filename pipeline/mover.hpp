@@ -45,7 +45,7 @@ class Mover {
   PinnedArray<PolledWord> end_;
   std::deque<Copy> under_way_;
   std::vector<Event> spare_;
-  std::uint64_t started_ = 0, ended_ = 0;  // frames
+  std::uint64_t started_ = 0;  // frames
 };
 
 }  // namespace esker::pipeline::detail

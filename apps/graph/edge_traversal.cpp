@@ -18,7 +18,7 @@ void EdgeTraversal::remember_vertices(esker::Runtime& rt) {
   const std::vector<std::uint64_t> rows = read_first(rt, first, vertices);
   std::vector<std::uint32_t> of_edges(split.edges);
   for (std::uint64_t v = 0; v < vertices; ++v)
-    std::fill(of_edges.begin() + rows[v], of_edges.begin() + rows[v + 1], static_cast<std::uint32_t>(v));
+    std::fill(of_edges.data() + rows[v], of_edges.data() + rows[v + 1], static_cast<std::uint32_t>(v));
   vertex_of = rt.heap().allocate<std::uint32_t>(most[0]);
   rt.heap().write(vertex_of, 0, std::span<const std::uint32_t>(of_edges));
   split.per_lane = 1;

@@ -56,7 +56,8 @@ struct ExceptionState {
   unsigned int uncaught;
 
   // Of the OS thread, whatever ThreadSanitizer takes its fibers for.
-  [[gnu::no_sanitize("thread"), gnu::noinline]] static ExceptionState exchange(const ExceptionState& next) {
+  __attribute__((no_sanitize("thread"), noinline)) static ExceptionState exchange(
+      const ExceptionState& next) {
     ExceptionState previous;
     auto* globals = __cxxabiv1::__cxa_get_globals();
     std::memcpy(&previous, globals, sizeof previous);

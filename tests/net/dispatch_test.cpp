@@ -71,7 +71,7 @@ TEST(Dispatch, AFrameThatTheApplierThrowsForIsNeitherAppliedNorTriedAgain) {
 
 TEST(Sequence, CountsUpToTheFirstNumberThatIsMissing) {
   Sequence sequence;
-  for (const std::uint64_t n : {2, 4, 3}) {
+  for (const std::uint64_t n : {2u, 4u, 3u}) {
     sequence.add(n);
     EXPECT_EQ(sequence.prefix(), 0u);
   }

@@ -144,7 +144,7 @@ TEST(TaskMemory, NamesTheLeastWhichIsAccepted) {
     }
     options.memory_bytes = least - 1;
     EXPECT_THROW(ForkJoin<Fib>(device(), options), Error);
-    for (const std::uint64_t more : {0, 1, 4, 100, 1000, 5000, 20000}) {
+    for (const std::uint64_t more : {0u, 1u, 4u, 100u, 1000u, 5000u, 20000u}) {
       options.memory_bytes = least + more;
       ForkJoin<Fib> tasks(device(), options);
       EXPECT_EQ(tasks.run(Fib{3}), 2) << options.memory_bytes;

@@ -149,7 +149,7 @@ std::string emit_cuda(const OperandGraph& graph, const Schedule& schedule, const
       if (startup.time != time || startup.is_upload() != is_upload) return;
       std::string names;
       for (std::uint32_t i = 0; i < startup.count; ++i)
-        names += " " + name_of(graph, schedule.order[startup.first + i]);
+        names += fmt::format(" {}", name_of(graph, schedule.order[startup.first + i]));
       const std::string at_host = fmt::format("host + {}", layout.begin_of(schedule, startup, 0));
       const std::string at_device = fmt::format("device + {}", layout.begin_of(schedule, startup, 1));
       text += fmt::format("  // {}:{}\n  check(cudaMemcpyAsync({}, {}, {}, {}), \"cudaMemcpyAsync\");\n",

@@ -17,7 +17,8 @@ std::string report_of(const OperandGraph& graph, std::span<const Transfer> trans
                       schedule.startups.size(), schedule.saved(), schedule.lower_bound);
   if (schedule.gap() != 0) text += fmt::format(", a gap of {}", schedule.gap());
   std::string disjoint;
-  for (const std::uint32_t i : schedule.certificate) disjoint += " " + name_of(graph, transfers[i].operand);
+  for (const std::uint32_t i : schedule.certificate)
+    disjoint += fmt::format(" {}", name_of(graph, transfers[i].operand));
   text += disjoint.empty() ? "\n" : fmt::format(" (no two of{} can share one)\n", disjoint);
   const auto lifetimes = lifetimes_of(graph, schedule);
   for (std::uint32_t place = 0; place < graph.places(); ++place) {

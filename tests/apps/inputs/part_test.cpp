@@ -10,8 +10,8 @@ namespace inputs::testing {
 namespace {
 
 TEST(Part, RangesCoverEverythingInOrderAndDifferByOne) {
-  for (const std::uint64_t total : {0, 1, 2, 7, 100, 1009}) {
-    for (const std::uint64_t parts : {1, 2, 3, 7, 64, 1200}) {
+  for (const std::uint64_t total : {0u, 1u, 2u, 7u, 100u, 1009u}) {
+    for (const std::uint64_t parts : {1u, 2u, 3u, 7u, 64u, 1200u}) {
       std::uint64_t end = 0;
       for (std::uint64_t p = 0; p < parts; ++p) {
         const Range range = range_of(total, {p, parts});
@@ -29,7 +29,7 @@ TEST(Part, RangesCoverEverythingInOrderAndDifferByOne) {
 TEST(Part, RangesReachTheLargestNumbers) {
   for (const std::uint64_t total : {UINT64_MAX, UINT64_MAX - 1}) {
     EXPECT_EQ(range_of(total, {999, 1000}).end, total);
-    for (const std::uint64_t p : {0, 1, 500, 999}) {
+    for (const std::uint64_t p : {0u, 1u, 500u, 999u}) {
       const Range range = range_of(total, {p, 1000});
       EXPECT_EQ(part_of(range.begin, total, 1000), p);
       EXPECT_EQ(part_of(range.end - 1, total, 1000), p);

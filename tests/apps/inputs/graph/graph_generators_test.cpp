@@ -36,8 +36,8 @@ std::vector<std::uint64_t> degrees(const Graph& graph) {
 }
 
 TEST(Permutation, IsABijectionThatInverseUndoes) {
-  for (const std::uint64_t size : {1, 2, 3, 5, 16, 17, 100, 1023, 4096, 10007}) {
-    for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t size : {1u, 2u, 3u, 5u, 16u, 17u, 100u, 1023u, 4096u, 10007u}) {
+    for (const std::uint64_t seed : {1u, 2u}) {
       const Permutation permutation(size, seed);
       std::vector<bool> seen(size);
       for (std::uint64_t x = 0; x < size; ++x) {
@@ -161,7 +161,7 @@ TEST(BubbleMesh, HasNoEdgeTwice) {
 }
 
 TEST(BubbleMesh, IsConnected) {
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
     const BubbleMesh mesh(6, 7, seed);
     std::vector<std::uint64_t> root(mesh.vertices());
     std::iota(root.begin(), root.end(), std::uint64_t{0});

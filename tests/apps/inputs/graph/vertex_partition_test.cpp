@@ -38,7 +38,7 @@ void expect_even(const VertexPartition& partition) {
 }
 
 TEST(VertexPartition, BlocksAndHashesAreEvenBijections) {
-  for (const std::uint64_t vertices : {0, 1, 2, 7, 100, 1000, 4099}) {
+  for (const std::uint64_t vertices : {0u, 1u, 2u, 7u, 100u, 1000u, 4099u}) {
     for (const Owner owners : {1u, 2u, 3u, 7u, 64u, 1000u}) {
       const VertexPartition block = VertexPartition::block(vertices, owners);
       const VertexPartition hash = VertexPartition::hash(vertices, owners, 5);

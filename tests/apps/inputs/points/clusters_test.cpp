@@ -16,7 +16,7 @@ TEST(Clusters, PointsAreTheSameInAnyNumberOfParts) {
   const auto whole = generate<float>(clusters);
   EXPECT_EQ(whole.rows(), 1000u);
   EXPECT_EQ(whole.columns, 3u);
-  for (const std::uint64_t parts : {2, 3, 7, 2000}) EXPECT_EQ(in_parts(of_part, parts), whole.values);
+  for (const std::uint64_t parts : {2u, 3u, 7u, 2000u}) EXPECT_EQ(in_parts(of_part, parts), whole.values);
   EXPECT_NE(generate<float>(Clusters({.seed = 4, .points = 1000, .columns = 3})).values, whole.values);
 }
 

@@ -78,7 +78,7 @@ TEST(Csv, TheFileTheLineAndTheReasonAreSaid) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
     const WrittenFile file(c.text);
-    for (const std::uint64_t parts : {1, 2, 3, 7, 30}) {
+    for (const std::uint64_t parts : {1u, 2u, 3u, 7u, 30u}) {
       expect_reason(first_reason(reader(file), parts), file, c.why);
     }
   }
@@ -96,7 +96,7 @@ TEST(Csv, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
     file.write(mutated(good, seed));
     const bool whole = first_reason(reader(file), 1) == "accepted";
     accepted += whole ? 1 : 0;
-    for (const std::uint64_t parts : {2, 5}) {
+    for (const std::uint64_t parts : {2u, 5u}) {
       ASSERT_EQ(first_reason(reader(file), parts) == "accepted", whole) << seed;
       if (whole) {
         ASSERT_EQ(in_parts(reader(file), parts), read_csv<double>(file.path()).values) << seed;

@@ -36,7 +36,7 @@ TEST(Npy, BothVersionsAndTypesAreReadInParts) {
   const WrittenFile doubles_1(npy(kDict, kSix));
   const WrittenFile doubles_2(npy(kDict, kSix, 2));
   const WrittenFile floats_1(npy(R"({"shape": (3,2), "descr": "<f4", "fortran_order": False})", floats));
-  for (const std::uint64_t parts : {1, 2, 3, 7}) {
+  for (const std::uint64_t parts : {1u, 2u, 3u, 7u}) {
     for (const WrittenFile* file : {&doubles_1, &doubles_2, &floats_1}) {
       const auto as_double = [&](Part part) { return read_points<double>(file->path(), part).values; };
       const auto as_float = [&](Part part) { return read_npy<float>(file->path(), part).values; };
@@ -53,7 +53,7 @@ TEST(Npy, ArraysLongerThanTheBufferAreRead) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
   const WrittenFile file(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000, 5), }", values));
   const auto read = [&](Part part) { return read_npy<double>(file.path(), part).values; };
-  for (const std::uint64_t parts : {1, 3, 7}) EXPECT_EQ(in_parts(read, parts), values);
+  for (const std::uint64_t parts : {1u, 3u, 7u}) EXPECT_EQ(in_parts(read, parts), values);
 }
 
 TEST(Npy, WhatIsNotReadIsSaid) {
@@ -108,7 +108,7 @@ TEST(Npy, WhatIsNotReadIsSaid) {
   for (const auto& c : cases) {
     const WrittenFile file(c.contents);
     const auto read = [&](Part part) { return read_npy<double>(file.path(), part).values; };
-    for (const std::uint64_t parts : {1, 2, 3, 7}) expect_reason(first_reason(read, parts), file, c.why);
+    for (const std::uint64_t parts : {1u, 2u, 3u, 7u}) expect_reason(first_reason(read, parts), file, c.why);
   }
   const WrittenFile large(npy<double>(kDict, {1, 2, 3, 1e300, 5, 6}));
   expect_reason(reason([&] { read_npy<float>(large.path()); }), large,

@@ -72,7 +72,7 @@ TEST(GeneratedReads, AreTheSameInAnyNumberOfParts) {
   EXPECT_EQ(generator.reads(), 322u);  // 4.5 * 5000 / 70, rounded up
   const auto whole = generated(generator, 1);
   EXPECT_EQ(whole.size(), 322u);
-  for (const std::uint64_t parts : {2, 3, 7, 400}) EXPECT_EQ(generated(generator, parts), whole);
+  for (const std::uint64_t parts : {2u, 3u, 7u, 400u}) EXPECT_EQ(generated(generator, parts), whole);
   EXPECT_NE(generated(ReadGenerator(genome, {.seed = 7, .length = 70, .coverage = 4.5}), 1), whole);
 }
 
@@ -120,7 +120,7 @@ TEST(GeneratedReads, AreReadBackFromFastq) {
   ASSERT_EQ(expected.size(), 10'000u);
   const WrittenFile file("");
   write_fastq(file.path(), generator);
-  for (const std::uint64_t parts : {1, 2, 3, 7, 1000, 30'000}) {
+  for (const std::uint64_t parts : {1u, 2u, 3u, 7u, 1000u, 30'000u}) {
     EXPECT_EQ(collect_all(file.path(), parts), expected) << parts;
   }
   EXPECT_NE(reason([&] { write_fastq("/no/such/folder/file", generator); }).find("cannot be written"),

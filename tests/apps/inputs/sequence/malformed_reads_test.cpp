@@ -106,7 +106,7 @@ TEST(MalformedReads, AnErrorEndsOneOfThePartsAtEveryTruncation) {
   for (std::size_t size = 1; size < whole.size(); ++size) {
     if (complete.contains(size)) continue;
     const WrittenFile file(whole.substr(0, size));
-    for (const std::uint64_t parts : {1, 2, 3, 7, 50}) {
+    for (const std::uint64_t parts : {1u, 2u, 3u, 7u, 50u}) {
       EXPECT_NE(first_reason(reader(file.path()), parts), "accepted")
           << size << " bytes, " << parts << " parts";
     }
@@ -124,7 +124,7 @@ TEST(MalformedReads, MutatedFilesAreReadOrRefusedAlikeInAllParts) {
     file.write(text);
     const std::string whole = first_reason(reader(file.path()), 1);
     accepted += whole == "accepted" ? 1 : 0;
-    for (const std::uint64_t parts : {2, 5}) {
+    for (const std::uint64_t parts : {2u, 5u}) {
       const std::string said = first_reason(reader(file.path()), parts);
       ASSERT_EQ(said == "accepted", whole == "accepted") << "seed " << seed << ": " << said << "\n" << whole;
       if (said == "accepted") {

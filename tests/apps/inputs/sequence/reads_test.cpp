@@ -91,7 +91,7 @@ TEST(Reads, RecordsLongerThanTheBuffersAreRead) {
   for (int i = 0; i < 300'000; ++i) bases += "ACGT"[i % 7 % 4];
   const std::string qualities(bases.size(), '@');
   const WrittenFile fastq("@a\n" + bases + "\n+\n" + qualities + "\n@b\nAC\n+\nII\n");
-  for (const std::uint64_t parts : {1, 2, 3, 7}) {
+  for (const std::uint64_t parts : {1u, 2u, 3u, 7u}) {
     EXPECT_EQ(collect_all(fastq.path(), parts),
               (std::vector<Record>{{"a", bases, qualities}, {"b", "AC", "II"}}));
   }
@@ -112,7 +112,7 @@ TEST(Reads, GzipGivesEveryRecordToOnePart) {
   const WrittenFile several(gzip(text.substr(0, 1001)) + gzip("") + gzip(text.substr(1001)));
   for (const WrittenFile* file : {&one, &several}) {
     EXPECT_EQ(collect(file->path()), expected);
-    for (const std::uint64_t parts : {2, 3, 7, 20}) {
+    for (const std::uint64_t parts : {2u, 3u, 7u, 20u}) {
       EXPECT_EQ(sorted(collect_all(file->path(), parts)), sorted(expected)) << parts;
     }
     EXPECT_EQ(collect(file->path(), {1, 3}).front().name, "r256");
