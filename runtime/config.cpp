@@ -85,8 +85,8 @@ Config load_config(const ConfigSources& sources) {
   }
   apply_environment(config, sources.environment);
   for (const auto& [name, value] : sources.arguments) {
-    const Setting& setting = known(name, "command line");
-    assign(config, setting, value, fmt::format("command line (--{})", detail::dashed(setting.name)));
+    const Setting* const setting = &known(name, "command line");  // a reference is a warning of g++ 13
+    assign(config, *setting, value, fmt::format("command line (--{})", detail::dashed(setting->name)));
   }
   return config;
 }
