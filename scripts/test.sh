@@ -45,7 +45,7 @@ nvcc="$(find_nvcc)"
 if [[ -n "$nvcc" ]]; then export CUDACXX="$nvcc"; fi
 export CMAKE_GENERATOR=Ninja
 if command -v ccache >/dev/null; then
-  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
   # A precompiled header is compared by what it was made of, and another checkout's objects will do.
   export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 fi

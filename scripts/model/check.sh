@@ -1,14 +1,16 @@
 #!/bin/sh
 # Verifies a model, and that spin refutes each way of breaking it.
 #
-#     scripts/model/check.sh MODEL     package_queue, task_exchange, graph_end, index_ring or pipeline_end
+#     scripts/model/check.sh MODEL [DEFINITION...]     package_queue, task_exchange, graph_end, index_ring or pipeline_end
 #
 # A model names the ways of breaking it by its first #defines. One that has a claim `arrives` is searched for liveness,
 # too. Exit status: 0 = the protocol holds in a full search and every broken one does not; 1 = otherwise, also
 # when spin or a C compiler is missing.
 set -eu
 
-model=$(cd "$(dirname "$0")" && pwd)/${1:?usage: check.sh MODEL}.pml
+model=$(cd "$(dirname "$0")" && pwd)/${1:?usage: check.sh MODEL [DEFINITION...]}.pml
+shift
+definitions=$*  # such as -DITEMS=3
 
 fail() {
   echo "check.sh: $*" >&2
@@ -33,7 +35,8 @@ verify() {
   shift
   packages=3
   [ "$claim" = safety ] || packages=2
-  spin -a "-DPACKAGES=$packages" "$@" "$model" >spin.out || fail "spin rejects the model: $(cat spin.out)"
+  # shellcheck disable=SC2086
+  spin -a "-DPACKAGES=$packages" $definitions "$@" "$model" >spin.out || fail "spin rejects the model: $(cat spin.out)"
   if [ "$claim" = safety ]; then
     "$CC" $optimise -w -DSAFETY -DNOCLAIM -o pan pan.c
     ./pan -m100000 >report
