@@ -21,7 +21,7 @@ namespace esker::pipeline::detail {
 ///          fewer may, so many run, and each takes a turn behind its last one, so that a frame goes
 ///          through all stages on one core, while it is in the cache; else at the most downstream seat
 ///          that has work, so that nothing is begun while something can be finished. Seats behind the one
-///          that another thread serves are left to it, but not again and again.
+///          that another thread serves are left to it; after some, a thread looks at all.
 /// Progress A function may wait, for a file or for room. relieve() sees a thread that has been inside
 ///          one for a millisecond or two, and lets another thread run in its place. In the end each seat has
 ///          a thread, so stages never wait for each other for want of threads.

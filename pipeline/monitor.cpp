@@ -57,6 +57,7 @@ Monitor::Monitor(std::string devices, const Options& options, const Topology& to
 
 void Monitor::start() {
   moved_at_ = sampled_at_ = std::chrono::steady_clock::now();
+  for (Partial& partial : partials_) partial.since = moved_at_;
   if (trace_.has_value()) trace_->mark(kNone, "start", {}, steady_ns());
   thread_ = std::thread([this] { watch(); });
 }
@@ -200,8 +201,7 @@ void Monitor::flush_old() {
     if (!is_partial || position >> topic.shift != partial.position >> topic.shift) {
       partial = {position, now};
     } else if (now - partial.since >= topology_.topics[t].options.flush_after) {
-      topic.flush();
-      bell_.ring();
+      if (topic.flush()) bell_.ring();
     }
   }
 }

@@ -9,9 +9,9 @@
 
 namespace esker::pipeline::detail {
 
-/// Contract One thread at a time, but for has_work(). What one thread did in its turn happens before the next
-/// one's turn. Errors   take_turn() throws what the stage's function throws; the seat is not used again after
-/// that.
+/// Contract One thread at a time, but for has_work(). What one thread did in its turn happens before the
+///          next one's turn.
+/// Errors   take_turn() throws what the stage's function throws; the seat is not used again after that.
 class Seat {
  public:
   virtual ~Seat() = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <esker/device/platform.hpp>
@@ -48,10 +49,7 @@ class StageWork {
         from.tag,
         from.born_ns};
     if constexpr (Team::kIsThread) {
-      if (is_copied) {
-        topic.release(input.index, number);
-        team_.ring();
-      }
+      if (is_copied) free_slot(input, topic, number);
     }
     if constexpr (Node::kKind == StageKind::kMap) {
       if (!map(node, input, topic, ticket, frame, from, has_failed)) return;
@@ -126,6 +124,11 @@ class StageWork {
   /// A copy of the frame, on a GPU in its memory.
   template <class Item>
   ESKER_HD const Item* staged(const StageView& stage, const Item* from, std::uint32_t items) const {
+    if constexpr (Team::kIsThread) {
+      std::byte* const to = stage.staging + row_ * stage.staging_stride;
+      std::memcpy(to, from, items * sizeof(Item));
+      return reinterpret_cast<const Item*>(to);
+    }
     struct alignas(16) Part {
       std::uint64_t words[2];
     };
@@ -150,12 +153,15 @@ class StageWork {
     if constexpr (Team::kIsThread) return topic.drops_from != nullptr;
     return stage.staging != nullptr;
   }
+  void free_slot(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {
+    topic.release(input.index, number);
+    if (topic.rings_release != 0) team_.ring();
+  }
   /// The leader calls, after the team's last read.
   ESKER_HD void finish(const SubscriptionView& input, const TopicView& topic, std::uint64_t number) const {
     if constexpr (Team::kIsThread) {
-      if (!is_copied_first(view(), topic)) topic.release(input.index, number);
+      if (!is_copied_first(view(), topic)) free_slot(input, topic, number);
       (void)input.done->word.fetch_add_acq_rel(1);
-      if (topic.rings_release != 0) team_.ring();
     } else {
       fence_system();
       finish_after_fence(input, topic, number);

@@ -22,7 +22,7 @@ class ThreadServer : StageWork<ThreadTeam> {
  public:
   /// `index`: of the team among the stage's.
   ThreadServer(ThreadTeam& team, const RunView& run, std::uint32_t stage, std::uint32_t index)
-      : StageWork{team, run, stage, index}, index_{index} {}
+      : StageWork{team, run, stage, index} {}
 
   /// One frame, or the calls of a source until it has published one. `stays`: until there is nothing to do.
   template <class Node>
@@ -166,7 +166,7 @@ class ThreadServer : StageWork<ThreadTeam> {
     }
     if (stage.outputs != 0 && now - idle_.since >= stage.flush_ns) flush_outputs();
     // One team is enough: while it has something to do its loop has not ended.
-    if (stage.loop != kNone && index_ == 0) (void)run_.try_end_loop(stage.loop);
+    if (stage.loop != kNone && row_ == 0) (void)run_.try_end_loop(stage.loop);
     return Turn::kNothing;
   }
   void end_idle(std::uint32_t i, std::uint64_t now) {
@@ -185,7 +185,6 @@ class ThreadServer : StageWork<ThreadTeam> {
     return found != kNone ? found : static_cast<std::uint32_t>(__builtin_ctz(view().outputs));
   }
 
-  const std::uint32_t index_;
   std::uint64_t working_since_ = 0;  // in its turn
   std::uint64_t busy_ns_ = 0;
   IdleTime idle_;

@@ -159,7 +159,8 @@ void check_topic(const Topology& t, std::uint32_t number) {
           stage.name, options.name, in.options.name));
   }
   if (options.when_full == WhenFull::kDropOldest &&
-      (ends.from != kHostSide || ends.crosses() || ends.subscribers.size() != 1 || ends.is_in_loop))
+      (ends.from != kHostSide || ends.crosses() || ends.subscribers.size() != 1 || ends.is_in_loop ||
+       t.loop[ends.subscribers[0]] != kNone))
     refuse(fmt::format(
         "'{}' drops the oldest frame, which only a topic of host stages, with one subscriber and outside of "
         "loops, can: put a host stage between",

@@ -85,7 +85,7 @@ Config load_config(const ConfigSources& sources) {
   }
   apply_environment(config, sources.environment);
   for (const auto& [name, value] : sources.arguments) {
-    const Setting* const setting = &known(name, "command line");  // a reference is a warning of g++ 13
+    const Setting* const setting = &known(name, "command line");  // g++ 13: -Wdangling-reference
     assign(config, *setting, value, fmt::format("command line (--{})", detail::dashed(setting->name)));
   }
   return config;

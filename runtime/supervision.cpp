@@ -112,7 +112,7 @@ void Supervision::check_for_hang() {
   if (stuck_.still(w_.owner.steps(), Clock::now()) < hang_limit()) return;
   report_hang("the network thread has not moved", true);
   std::this_thread::sleep_for(kPeersFindOut);  // that this PE does not answer, and say where they wait
-  std::_Exit(kHangStatus);  // MPI may be inside that thread's call; the launcher ends the other PEs
+  std::_Exit(kHangStatus);  // that thread may be inside a call of MPI; the launcher ends the other PEs
 }
 
 std::string Supervision::doing() const {

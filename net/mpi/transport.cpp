@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +34,7 @@ void check(int code, const char* call) {
               fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
 }
 
-/// Start of a process in clock ticks since boot, and its state; both 0 if there is no such process.
+/// Start of a process in clock ticks since boot, and its state; both 0 if it cannot be looked at.
 struct ProcessStatus {
   char state = 0;
   std::uint64_t started = 0;
@@ -193,6 +195,8 @@ class MpiTransport final : public Transport {
       const Peer& peer = peers_[pe];
       if (pe == pe_ || peer.host != peers_[pe_].host) continue;
       const ProcessStatus status = read_status(peer.pid);
+      // This process may be out of descriptors.
+      if (status.state == 0 && (kill(static_cast<pid_t>(peer.pid), 0) == 0 || errno != ESRCH)) continue;
       if (status.started != peer.started || status.state == 'Z' || status.state == 'X') {
         return fmt::format("PE {} (process {}) has died", pe, peer.pid);
       }
