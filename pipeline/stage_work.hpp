@@ -124,20 +124,19 @@ class StageWork {
   /// A copy of the frame, on a GPU in its memory.
   template <class Item>
   ESKER_HD const Item* staged(const StageView& stage, const Item* from, std::uint32_t items) const {
+    std::byte* const to = stage.staging + row_ * stage.staging_stride;
     if constexpr (Team::kIsThread) {
-      std::byte* const to = stage.staging + row_ * stage.staging_stride;
       std::memcpy(to, from, items * sizeof(Item));
-      return reinterpret_cast<const Item*>(to);
+    } else {
+      struct alignas(16) Part {
+        std::uint64_t words[2];
+      };
+      const auto n =
+          static_cast<std::uint32_t>((std::uint64_t{items} * sizeof(Item) + sizeof(Part) - 1) / sizeof(Part));
+      for (std::uint32_t i = team_.lane(); i < n; i += team_.lanes())
+        reinterpret_cast<Part*>(to)[i] = reinterpret_cast<const Part*>(from)[i];
+      team_.sync();
     }
-    struct alignas(16) Part {
-      std::uint64_t words[2];
-    };
-    auto* const to = reinterpret_cast<Part*>(stage.staging + row_ * stage.staging_stride);
-    const auto n =
-        static_cast<std::uint32_t>((std::uint64_t{items} * sizeof(Item) + sizeof(Part) - 1) / sizeof(Part));
-    for (std::uint32_t i = team_.lane(); i < n; i += team_.lanes())
-      to[i] = reinterpret_cast<const Part*>(from)[i];
-    team_.sync();
     return reinterpret_cast<const Item*>(to);
   }
   void add_latency(std::uint64_t ns) const {

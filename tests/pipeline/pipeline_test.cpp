@@ -629,6 +629,12 @@ TEST(Pipeline, RefusesPipelinesThatAreWrong) {
               on_host::items("t", sink).from(b));
       },
       "map 'm' takes from it");
+  // What is dropped would never be done, and a loop ends when all that has come to it is.
+  says(
+      [&] {
+        p.run(on_host::source("s", nothing).into(drops), on_host::items("l", sink).from(drops, a).into(a));
+      },
+      "'drops' drops the oldest frame");
   expect_error(
       [&] {
         p.run(on_host::source("s", nothing).into(a),
