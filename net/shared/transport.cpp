@@ -64,7 +64,7 @@ class Memory {
 
   /// "" or what went wrong. The file stays open, for the peers.
   std::string make() {
-    rlimit most{};
+    rlimit most{};  // beyond which ftruncate() raises SIGXFSZ
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && most.rlim_cur < bytes_)
       return fmt::format("files may have {} bytes (ulimit -f), and {} are needed", most.rlim_cur, bytes_);
     file_ = memfd_create("esker", MFD_CLOEXEC);
@@ -130,8 +130,8 @@ class SharedTransport final : public Transport {
       peers_.emplace_back(pes_.size(), slots_, limits.frame_bytes);
   }
 
-  /// Collective. What of one PE keeps all from sharing, "" on every PE if nothing does. `is_error`: some PE
-  /// must share.
+  /// Collective. Why all PEs do without shared memory, of the first PE that has a reason; "" if none has.
+  /// `is_error`: some PE must share.
   std::string open_all(Wish wish, bool* is_error) {
     Memory& mine = peers_[rank_].memory;
     std::string why = wish == Wish::kOff ? "it has --peer-memory off" : mine.make();
@@ -145,7 +145,8 @@ class SharedTransport final : public Transport {
       // Who offers nothing says why itself.
       if (rank == rank_ || offer.values[0] == 0) continue;
       if (offer.values[2] != mine.bytes()) {
-        why = fmt::format("PE {} has other frames", pes_[rank]);
+        why = fmt::format("PE {} has {} bytes of rings where this one has {}: settings of buffers differ",
+                          pes_[rank], offer.values[2], mine.bytes());
       } else {
         why =
             peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
@@ -260,7 +261,7 @@ class SharedTransport final : public Transport {
   }
   [[noreturn]] void abort(int status) override {
     inner_->abort(status);
-    std::_Exit(status);
+    std::_Exit(status);  // g++ does not know that a virtual function never returns
   }
 
  private:
