@@ -5,8 +5,9 @@
 # runs, whatever became of the ones before it. A part that cannot be tried, such as a GPU test without a
 # GPU, counts as skipped. The last line is "N passed, N failed, N skipped"; exit 1 if anything failed.
 #
-# Two tiers. The first, in minutes, has every test once: styles and numbers of PEs in a cover of all pairs, jobs
-# of several processes without sanitizers, and of what is compiled for GPUs that are not here a target of each kind.
+# Two tiers. The first, in minutes, has every test at least once, most of them under the sanitizers: styles and
+# numbers of PEs in a cover of all pairs, jobs of several processes without sanitizers, and of what is compiled
+# for GPUs that are not here a target of each kind.
 # With --all: the whole matrix, in full optimisation, and every target with every compiler; more than an hour.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -16,7 +16,7 @@
 
 namespace esker::testing {
 
-/// Of each PE, in each round of checks: on a GPU some hundred waves.
+/// Of each PE, in each round of checks: on a GPU some hundred waves, fewer on a simulated one.
 inline constexpr std::uint64_t kUpdates = !kOnGpu ? 300 : kSimulated ? 1000 : 3000;
 
 struct Draw {

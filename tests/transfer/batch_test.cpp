@@ -201,6 +201,31 @@ TEST(Batch, OtherDevicesExchangeByWayOfTheHost) {
   unsetenv("SIMULATED_NO_ACCESS");
 }
 
+TEST(Batch, APathThatDevicesDoNotHaveIsRefused) {
+  if (!kIsSimulated || !has_two_devices())
+    GTEST_SKIP() << "of two simulated devices, which can be kept apart";
+  const Topology together = with_rates(open_all_devices("auto", 2), 1e9, 2e9);
+  setenv("SIMULATED_NO_ACCESS", "1-0", 1);
+  const std::vector<Device> devices = open_all_devices("auto", 2);
+  const std::string text = refusal([&] { BatchQueue queue(devices, together); });
+  unsetenv("SIMULATED_NO_ACCESS");
+  EXPECT_NE(text.find("GPU1 copies to GPU0 directly"), std::string::npos) << text;
+}
+
+TEST(Batch, ADeviceThatStandsForTwoExchangesByWayOfTheHost) {
+  unsetenv("SIMULATED_COPY");
+  const Device device = open_all_devices("auto", 1)[0];
+  const std::vector<Device> devices{device, device};
+  const Topology topology = with_rates(devices, 1e9, 2e9);
+  EXPECT_TRUE(topology.is_staged(topology.device(0), topology.device(1)));
+  BatchQueue queue(devices, topology);
+  const Words a(device, 1000, 0), b(device, 1000, 1u << 30);
+  queue.run({a.to(0), b.to(1)});
+  queue.run({a.back(0), b.back(1)});
+  EXPECT_TRUE(a.is_right(1));
+  EXPECT_TRUE(b.is_right(1));
+}
+
 /// Batches to all devices, and both ways, whose speed measure_links() finds.
 struct RandomBatches {
   RandomBatches(const std::vector<Device>& devices, std::mt19937& random) {

@@ -47,6 +47,17 @@ TEST(Topology, RefusesByName) {
   EXPECT_NE(refusal([&] { t.connect(a, b, {0}, {1}); }).find("link A -> B: 0 bytes/s"), std::string::npos);
 }
 
+TEST(Topology, AProfileThatLacksALinkIsRefusedByName) {
+  Topology t("mine");
+  const auto host = t.add("M0", Topology::Kind::kMemory), device = t.add("GPU0", Topology::Kind::kDevice);
+  t.connect(host, device, {}, {});
+  EXPECT_NE(refusal([&] {
+              (void)calibrated(t, {"mine", {{"M0", "GPU0", {1e9}}}});
+            }).find("has no bandwidth of GPU0 -> M0"),
+            std::string::npos);
+  (void)calibrated(t, {"mine", {{"M0", "GPU0", {1e9}}, {"GPU0", "M0", {1e9}}}});
+}
+
 TEST(Topology, JsonComesBackAsItWas) {
   for (const char* name : {"example", "nehalem", "sandy-bridge"}) {
     const std::string json = modelled_system(name).to_json();

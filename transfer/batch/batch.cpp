@@ -172,7 +172,12 @@ class BatchQueue::Impl {
     for (std::size_t from = 0; from < devices.size(); ++from) {
       for (std::size_t to = 0; to < devices.size(); ++to) {
         if (from == to || t.is_staged(t.devices()[from], t.devices()[to])) continue;
-        (void)devices[from].reach(devices[to]);
+        if (devices[from].reach(devices[to])) continue;
+        throw Error(
+            Error::Kind::kTransfer,
+            fmt::format("BatchQueue: by the topology of '{}' {} copies to {} directly, and its device "
+                        "does not reach the other's memory",
+                        here, t.nodes()[t.devices()[from]].name, t.nodes()[t.devices()[to]].name));
       }
     }
     thread_ = std::thread([this] { work(); });

@@ -119,7 +119,7 @@ class Packing {
   }
 
  private:
-  static constexpr std::uint32_t kMostTried = 100'000;
+  static constexpr std::uint32_t kMostTried = 10'000;
 
   std::uint64_t space_of(std::uint32_t storage) const {
     return transfer::space_of(graph_.operand(storage), alignment_);

@@ -52,7 +52,7 @@ ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& gr
                                                           const Schedule& schedule);
 
 /// Places storages by first fit, large groups of neighbours first. Where that takes more than `limit` bytes
-/// of a device, other offsets are tried, up to 100 000; the first fit stands if none of them fits.
+/// of a device, other offsets are tried, up to 10 000; the first fit stands if none of them fits.
 /// `alignment` is a power of two.
 ///
 /// Errors. Error{kTransfer}: operands that stand at addresses of the host and in one startup are no

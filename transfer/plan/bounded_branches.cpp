@@ -17,7 +17,7 @@ namespace esker::transfer::detail {
 
 namespace {
 
-constexpr int kMostOrders = 200;  // of the operands of startups, tried for a layout
+constexpr std::uint32_t kMostLayouts = 500;  // that are tried, in all
 
 /// An operand is not on the device while this kernel runs.
 struct Absence {
@@ -35,7 +35,6 @@ class Program {
       for (const std::uint32_t operand : graph.reads(k)) uses_[operand].push_back(k);
       for (const std::uint32_t operand : graph.writes(k)) uses_[operand].push_back(k);
     }
-    for (auto& uses : uses_) uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
   }
 
   /// With all times that absences leave, were memory not bounded.
@@ -55,6 +54,7 @@ class Program {
   /// Operands to keep away at a kernel where this schedule takes too much, or else most: at that with the
   /// fewest of them.
   std::vector<Absence> branches(const Schedule& schedule, bool fits) const {
+    if (graph_.places() < 2) return {};
     const std::vector<Lifetime> lifetimes = lifetimes_of(graph_, schedule)[1];
     const std::uint64_t limit = fits ? most_alive(graph_, lifetimes, alignment_) - 1 : device_bytes_;
     std::vector<Absence> fewest;
@@ -110,7 +110,7 @@ class Program {
     if (after != away.end()) leaves = std::min(leaves, *after);
     const std::uint32_t needed = needed_on_host_after(operand);
     if (needed < graph_.kernels() || comes_back)
-      all.push_back({operand, 1, 0, writer, std::min({needed, leaves - 1, graph_.kernels() - 1})});
+      all.push_back({operand, 1, 0, writer, std::min(needed, leaves - 1)});
   }
   /// The last kernel after which it may come down; kernels() if the host does not need it.
   std::uint32_t needed_on_host_after(std::uint32_t operand) const {
@@ -130,7 +130,7 @@ class Program {
 /// The schedule's layout in so much memory, maybe with the operands of a startup in another order. Nothing:
 /// none was found.
 std::optional<Layout> find_layout(const OperandGraph& graph, Schedule& schedule, std::uint64_t device_bytes,
-                                  std::uint64_t alignment) {
+                                  std::uint64_t alignment, std::uint32_t* layouts_left) {
   // A startup that shares no operand with others is in any order.
   std::vector<std::uint32_t> startups_of(schedule.order.size(), 0);
   for (const Startup& startup : schedule.startups) {
@@ -140,11 +140,14 @@ std::optional<Layout> find_layout(const OperandGraph& graph, Schedule& schedule,
   for (const Startup& startup : schedule.startups) {
     const auto its = std::span(schedule.order).subspan(startup.first, startup.count);
     const auto shares = std::span(startups_of).subspan(startup.first, startup.count);
-    if (std::any_of(shares.begin(), shares.end(), [](std::uint32_t n) { return n > 1; })) continue;
+    const bool is_at_address = graph.operand(its.front()).host_address != 0;
+    if (is_at_address || std::any_of(shares.begin(), shares.end(), [](std::uint32_t n) { return n > 1; }))
+      continue;
     std::sort(its.begin(), its.end());
     free.push_back(its);
   }
-  for (int order = 0; order < kMostOrders; ++order) {
+  while (*layouts_left > 0) {
+    --*layouts_left;
     Layout layout = lay_out(graph, schedule, alignment, device_bytes);
     if (layout.bytes.size() < 2 || layout.bytes[1] <= device_bytes) return layout;
     const auto step = [](const auto& its) { return std::next_permutation(its.begin(), its.end()); };
@@ -153,16 +156,27 @@ std::optional<Layout> find_layout(const OperandGraph& graph, Schedule& schedule,
   return std::nullopt;
 }
 
+/// Each transfer by itself, at its time of the fewest, whatever the order in memory.
+Schedule without_order(const OperandGraph& graph, const std::vector<Transfer>& transfers) {
+  Schedule schedule;
+  for (std::uint32_t i = 0; i < graph.operands(); ++i) schedule.order.push_back(i);
+  const std::vector<std::uint32_t> times = stabbing_times(transfers);
+  for (std::size_t i = 0; i < transfers.size(); ++i)
+    schedule.startups.push_back({transfers[i].from, transfers[i].to, times[i], transfers[i].operand, 1});
+  sort_startups(schedule.startups);
+  return schedule;
+}
+
 struct Node {
   Absences absences;
   std::vector<Transfer> transfers;
-  Schedule schedule;  // the best one, were memory not bounded: none of its branches needs fewer startups
+  /// Whatever the order in memory, and were that not bounded. Its branches need as many: further absences
+  /// leave transfers less time, and add some.
+  std::uint32_t startups;
 
   /// Fewest startups first, and of those what is nearest to its end.
   bool operator<(const Node& other) const {
-    return schedule.startups.size() != other.schedule.startups.size()
-               ? schedule.startups.size() > other.schedule.startups.size()
-               : absences.size() < other.absences.size();
+    return startups != other.startups ? startups > other.startups : absences.size() < other.absences.size();
   }
 };
 
@@ -176,28 +190,33 @@ BoundedSearch search_bounded(const OperandGraph& graph, std::uint64_t device_byt
   const auto add = [&](Absences absences) {
     if (!seen.insert(absences).second) return;
     std::vector<Transfer> transfers = program.transfers(absences);
-    Schedule schedule =
-        crosses_once(graph, transfers) ? schedule_exact(graph, transfers) : schedule_shared(graph, transfers);
-    open.push({std::move(absences), std::move(transfers), std::move(schedule)});
+    const auto startups = static_cast<std::uint32_t>(disjoint_transfers(transfers).size());
+    open.push({std::move(absences), std::move(transfers), startups});
   };
   add({});
   BoundedSearch found;
   bool is_bound_reached = false;
+  std::uint32_t layouts_left = kMostLayouts;
   while (!open.empty()) {
-    Node node = open.top();
+    const Node node = open.top();
     open.pop();
-    const auto startups = static_cast<std::uint32_t>(node.schedule.startups.size());
-    if (!is_bound_reached) found.bound = std::min(startups, limit);
-    if (startups >= limit || seen.size() >= most_nodes) break;
-    const bool fits = program.fits(node.schedule);
+    if (!is_bound_reached) found.bound = std::min(node.startups, limit);
+    if (node.startups >= limit || seen.size() >= most_nodes) break;
+    const Schedule apart = without_order(graph, node.transfers);
+    const bool fits = program.fits(apart);
     is_bound_reached = is_bound_reached || fits;
     if (fits) {
-      if (std::optional<Layout> layout = find_layout(graph, node.schedule, device_bytes, alignment)) {
-        found.best = BoundedSchedule{std::move(node.transfers), std::move(node.schedule), std::move(*layout)};
-        break;
+      Schedule schedule = crosses_once(graph, node.transfers) ? schedule_exact(graph, node.transfers)
+                                                              : schedule_shared(graph, node.transfers);
+      if (schedule.startups.size() < limit) {
+        if (auto layout = find_layout(graph, schedule, device_bytes, alignment, &layouts_left)) {
+          limit = static_cast<std::uint32_t>(schedule.startups.size());
+          found.best = BoundedSchedule{node.transfers, std::move(schedule), std::move(*layout)};
+          if (limit == node.startups) break;
+        }
       }
     }
-    for (const Absence& absence : program.branches(node.schedule, fits)) {
+    for (const Absence& absence : program.branches(apart, fits)) {
       Absences absences = node.absences;
       absences.insert(absence);
       add(std::move(absences));

@@ -39,7 +39,30 @@ std::size_t end_of_pair(const std::vector<Deadline>& all, std::size_t begin) {
   return end;
 }
 
+/// Of its pair of places' points, in order, that which keeps the operand on the device the shortest.
+std::vector<std::uint32_t>::const_iterator point_of(const Transfer& transfer,
+                                                    const std::vector<std::uint32_t>& points) {
+  return transfer.is_upload() ? std::upper_bound(points.begin(), points.end(), transfer.latest) - 1
+                              : std::lower_bound(points.begin(), points.end(), transfer.earliest);
+}
+
 }  // namespace
+
+std::vector<std::uint32_t> stabbing_times(std::span<const Transfer> transfers) {
+  const std::vector<Deadline> all = by_deadline(transfers);
+  std::vector<std::uint32_t> times(transfers.size()), points;
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    end = end_of_pair(all, begin);
+    points.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      const Transfer& transfer = transfers[all[i].transfer];
+      if (points.empty() || transfer.earliest > points.back()) points.push_back(transfer.latest);
+    }
+    for (std::size_t i = begin; i < end; ++i)
+      times[all[i].transfer] = *point_of(transfers[all[i].transfer], points);
+  }
+  return times;
+}
 
 std::vector<std::uint32_t> disjoint_transfers(std::span<const Transfer> transfers) {
   const std::vector<Deadline> all = by_deadline(transfers);
@@ -79,15 +102,11 @@ Schedule schedule_exact(const OperandGraph& graph, std::span<const Transfer> tra
       times.push_back(transfer.latest);
       schedule.certificate.push_back(all[i].transfer);
     }
-    // Each at the time that keeps it on the device the shortest.
     const auto base = static_cast<std::uint32_t>(schedule.order.size());
     starts.assign(times.size() + 1, base);
     for (std::size_t i = begin; i < end; ++i) {
       const Transfer& transfer = transfers[all[i].transfer];
-      const auto time = transfer.is_upload()
-                            ? std::upper_bound(times.begin(), times.end(), transfer.latest) - 1
-                            : std::lower_bound(times.begin(), times.end(), transfer.earliest);
-      group_of[i] = static_cast<std::uint32_t>(time - times.begin());
+      group_of[i] = static_cast<std::uint32_t>(point_of(transfer, times) - times.begin());
       ++starts[group_of[i] + 1];
     }
     for (std::size_t group = 0; group < times.size(); ++group) {

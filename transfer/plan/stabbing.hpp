@@ -26,6 +26,11 @@ ESKER_API Schedule schedule_exact(const OperandGraph& graph, std::span<const Tra
 /// A largest set of transfers of which no two can share a startup, by position: a lower bound for any order.
 ESKER_API std::vector<std::uint32_t> disjoint_transfers(std::span<const Transfer> transfers);
 
+/// A time for each transfer, with as many in all as disjoint_transfers() has: uploads go at the last that
+/// they can, downloads at the first. Which of one time can share a startup is a matter of the order in
+/// memory.
+ESKER_API std::vector<std::uint32_t> stabbing_times(std::span<const Transfer> transfers);
+
 /// Whether schedule_exact() takes the graph.
 ESKER_API bool crosses_once(const OperandGraph& graph, std::span<const Transfer> transfers);
 
