@@ -2,7 +2,9 @@
 """Applications beside what else does the same work on the CPUs of this machine, in turn, and the ratios.
 
 usage: compare_cpu_peers.py [--bin DIR] [--pes N] [--repeats N] [--only NAME]... [--json FILE]
-  kmeans    scikit-learn's Lloyd, all threads, on the same points from the same start
+  kmeans, kmeans_wide, kmeans_long
+            scikit-learn's Lloyd, as many threads as PEs, on the same points from the same start: 2^20 points
+            of 4 coordinates and 8 clusters, 2^21 of 16 and 16, 2^24 of 2 and 8
   mer       jellyfish count -C, as many threads as PEs, on the same FASTQ file
   pagerank, sssp
             the serial code that verifies them, in the style of the GAP benchmark suite
@@ -72,13 +74,22 @@ class Study:
         return row
 
     def kmeans(self):
+        return self.lloyd("kmeans", 1 << 20, 4, 8)
+
+    def kmeans_wide(self):
+        return self.lloyd("kmeans_wide", 1 << 21, 16, 16)
+
+    def kmeans_long(self):
+        return self.lloyd("kmeans_long", 1 << 24, 2, 8)
+
+    def lloyd(self, name, points, dimensions, clusters):
         try:
             import numpy
             from sklearn.cluster import KMeans
             from threadpoolctl import threadpool_limits
         except ImportError as error:
             raise Failed(f"kmeans: {error.name} is not there: pip install scikit-learn") from error
-        points, dimensions, clusters, iterations = 1 << 20, 4, 8, 10
+        iterations = 10
         random = numpy.random.default_rng(1)
         centres = random.uniform(-10, 10, (clusters, dimensions))
         data = centres[random.integers(0, clusters, points)] + random.normal(0, 1, (points, dimensions))
@@ -96,7 +107,7 @@ class Study:
                 start = time.monotonic()
                 model.fit(data)
             return (time.monotonic() - start) * iterations / model.n_iter_
-        return self.in_turn("kmeans", ours, peer)
+        return self.in_turn(name, ours, peer)
 
     def mer(self):
         if shutil.which("jellyfish") is None:
@@ -143,7 +154,7 @@ class Study:
 
 
 def main():
-    names = ["kmeans", "mer", "pagerank", "sssp"]
+    names = ["kmeans", "kmeans_wide", "kmeans_long", "mer", "pagerank", "sssp"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, default=ROOT / "build/cpu/bin")
     parser.add_argument("--pes", type=int, default=os.cpu_count())

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -164,6 +165,13 @@ class SharedTransport final : public Transport {
     return {};
   }
   std::unique_ptr<Transport> take_inner() { return std::move(inner_); }
+  /// Everything goes by the other transport, and name() says why.
+  void go_without(std::string why) {
+    why_not_ = std::move(why);
+    rank_of_.assign(n_pes(), kNoRank);
+    pes_.clear();
+    peers_.clear();
+  }
 
   bool is_for_any_thread() const override { return inner_->is_for_any_thread(); }
   std::uint32_t pe() const override { return inner_->pe(); }
@@ -171,9 +179,13 @@ class SharedTransport final : public Transport {
   std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
     // Its own rings, and those that it fills.
-    return 2 * pes_.size() * peers_[rank_].memory.ring_bytes();
+    const std::uint64_t mine = pes_.empty() ? 0 : 2 * pes_.size() * peers_[rank_].memory.ring_bytes();
+    return mine + inner_->frame_memory_bytes();
   }
-  std::string name() const override { return inner_->name() + (pes_.size() > 1 ? ", shared memory" : ""); }
+  std::string name() const override {
+    if (!why_not_.empty()) return fmt::format("{}, no shared memory: {}", inner_->name(), why_not_);
+    return inner_->name() + (pes_.size() > 1 ? ", shared memory" : "");
+  }
 
   bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
     const std::uint32_t rank = rank_of_[to];
@@ -305,6 +317,7 @@ class SharedTransport final : public Transport {
   }
 
   std::unique_ptr<Transport> inner_;
+  std::string why_not_;  // PEs of this host do not share memory
   const TransportLimits limits_;
   const std::uint32_t slots_;
   std::vector<std::uint32_t> rank_of_;  // a PE: its rank on this host, or kNoRank
@@ -328,10 +341,18 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, Tra
   try {
     why = transport->open_all(wish, &is_error);
   } catch (...) {
-    transport->close(false);
-    throw;
+    const std::exception_ptr cause = std::current_exception();
+    try {
+      transport->close(false);
+    } catch (const std::exception&) {  // since that went wrong before
+    }
+    std::rethrow_exception(cause);
   }
   if (why.empty()) return transport;
+  if (!is_error && wish != Wish::kOff) {
+    transport->go_without(std::move(why));
+    return transport;
+  }
   std::unique_ptr<Transport> inner = transport->take_inner();
   if (!is_error) return inner;
   inner->close(true);

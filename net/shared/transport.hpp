@@ -13,14 +13,12 @@ enum class Wish : std::uint8_t { kOff, kIfAllCan, kMust };
 
 /// Collective over the job, whatever each PE wishes: all PEs, or none, go on with shared memory.
 /// `between_hosts` is a transport on which nothing is under way. It stays what frames to other hosts go by,
-/// gathers of a job of several hosts, and whatever else a transport does. Where none shares it is what this
-/// returns.
+/// gathers of a job of several hosts, and whatever else a transport does. Where none shares, name() says why.
 ///
 /// Each PE has memory without a name, which its peers open by its process: none of it outlives the processes.
 ///
 /// Errors. Error{kNetwork}, on every PE: one must share, and one does not or cannot; says which and why. On
-/// the PEs
-///         that are left: one has died. The transport is closed then.
+///         the PEs that are left: one of this host has died. The transport is closed then.
 std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, TransportLimits limits,
                                    Wish wish);
 
