@@ -17,17 +17,6 @@ struct Clustering {
   double scale;          // 2^s
   std::uint32_t stride;  // words between two sums
 
-  /// Clusters whose distances are worked out side by side.
-  static constexpr std::uint32_t kBlock = 8;
-  /// Centroids stand by blocks of clusters, in each by coordinate. Those that fill up the last block are at
-  /// infinity.
-  ESKER_HD std::uint64_t centroid_word(std::uint32_t cluster, std::uint32_t column) const {
-    return (std::uint64_t{cluster / kBlock} * dimensions + column) * kBlock + cluster % kBlock;
-  }
-  ESKER_HD std::uint64_t centroid_words() const {
-    return std::uint64_t{(clusters + kBlock - 1) / kBlock} * kBlock * dimensions;
-  }
-
   /// Words of a cluster's row: a sum of each coordinate, and the count.
   ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
   ESKER_HD std::uint32_t rows() const { return (clusters + pes - 1) / pes; }
@@ -45,18 +34,15 @@ struct Clustering {
   ESKER_HD std::uint32_t nearest(const double* point, const double* centroids) const {
     std::uint32_t best = 0;
     double least = 0;
-    for (std::uint32_t first = 0; first < clusters; first += kBlock) {
-      double squares[kBlock] = {};  // of distances
-      for (std::uint32_t d = 0; d < dimensions; ++d, centroids += kBlock) {
-        for (std::uint32_t i = 0; i < kBlock; ++i) {
-          const double difference = point[d] - centroids[i];
-          squares[i] += difference * difference;
-        }
+    for (std::uint32_t c = 0; c < clusters; ++c) {
+      double distance = 0;
+      for (std::uint32_t d = 0; d < dimensions; ++d) {
+        const double difference = point[d] - centroids[std::uint64_t{c} * dimensions + d];
+        distance += difference * difference;
       }
-      for (std::uint32_t i = 0; i < kBlock; ++i) {
-        const bool is_nearer = (first == 0 && i == 0) || squares[i] < least;
-        best = is_nearer ? first + i : best;
-        least = is_nearer ? squares[i] : least;
+      if (c == 0 || distance < least) {
+        best = c;
+        least = distance;
       }
     }
     return best;
@@ -190,7 +176,8 @@ struct Give {
     if (state.pe == k.pes) return false;
     const auto sum = static_cast<double>(sums[k.word(state.cluster, state.column)]);
     const auto count = static_cast<double>(sums[k.word(state.cluster, k.dimensions)]);
-    message = {&centroids[k.centroid_word(state.cluster, state.column)], state.pe, sum / k.scale / count};
+    message = {&centroids[std::uint64_t{state.cluster} * k.dimensions + state.column], state.pe,
+               sum / k.scale / count};
     ++state.pe;
     return true;
   }

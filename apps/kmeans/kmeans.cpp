@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -189,7 +188,7 @@ int run(int argc, char** argv) {
                               stride};
   auto& heap = rt.heap();
   const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
-  const auto centroids = heap.allocate<double>(clustering.centroid_words());
+  const auto centroids = heap.allocate<double>(problem.start.size());
   // Iterations take turns: one's sums are read while the other's are cleared.
   const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words() * clustering.stride;
   const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
@@ -207,28 +206,13 @@ int run(int argc, char** argv) {
   });
   const std::uint64_t rows = problem.rows;
 
-  std::vector<double> start(centroids.size(), std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < problem.start.size(); ++i)
-    start[clustering.centroid_word(static_cast<std::uint32_t>(i / problem.columns),
-                                   static_cast<std::uint32_t>(i % problem.columns))] = problem.start[i];
-  /// Cluster after cluster.
-  const auto read_centroids = [&] {
-    const std::vector<double> words = heap.read(centroids);
-    std::vector<double> found;
-    for (std::uint32_t c = 0; c < clustering.clusters; ++c) {
-      for (std::uint32_t d = 0; d < clustering.dimensions; ++d)
-        found.push_back(words[clustering.centroid_word(c, d)]);
-    }
-    return found;
-  };
-
   std::vector<double> expected;
   const auto measured = harness::measure(
       rt, superstep, o,
       [&] {
         const std::vector<std::int64_t> zeros(words);
         heap.write(sums[0], 0, std::span<const std::int64_t>(zeros));
-        heap.write(centroids, 0, std::span<const double>(start));
+        heap.write(centroids, 0, std::span<const double>(problem.start));
       },
       [&] {
         for (std::uint64_t i = 0; i < o.iterations; ++i) {
@@ -252,7 +236,7 @@ int run(int argc, char** argv) {
           rt.all_reduce(std::span<double>(expected), esker::Reduction::kSum);
         }
         std::uint64_t wrong = 0;
-        const auto found = read_centroids();
+        const auto found = heap.read(centroids);
         for (std::size_t i = 0; i < found.size(); ++i)
           wrong += std::abs(found[i] - expected[i]) <= 1e-6 * problem.most ? 0 : 1;
         const auto last = heap.read(sums[(o.iterations - 1) % 2]);
@@ -262,7 +246,7 @@ int run(int argc, char** argv) {
         }
         return wrong;
       });
-  const auto centres = rt.pe() == 0 ? read_centroids() : std::vector<double>(problem.start.size());
+  const auto centres = rt.pe() == 0 ? heap.read(centroids) : std::vector<double>(centroids.size());
   o.write_output(
       rt, centres.size(), [&](std::uint64_t i) { return std::bit_cast<std::uint64_t>(centres[i]); },
       [&](std::string& text, std::uint64_t i, std::uint64_t word) {
