@@ -109,13 +109,13 @@ build() {
   step "$preset" build cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}
 }
 
-# Two a core, since many wait: jobs under mpirun for each other, others for time to pass.
+# Several a core, since many wait: jobs under mpirun for each other, others for time to pass.
 run_tests_alone() { run_tests "$1" --label-exclude mpi --parallel "$((2 * jobs))"; }
 run_jobs() {
   # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
   # Both are looked for in the tests before these, whose PEs are threads.
   TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
-    run_tests "$1" --label-regex mpi --parallel "$((2 * jobs))"
+    run_tests "$1" --label-regex mpi --parallel "$((3 * jobs))"
 }
 
 # device_preset PRESET TARGET...: where there is a GPU, its tests; elsewhere it has but to compile.
@@ -166,7 +166,7 @@ run_preset() {
         return
       fi
       configure simulated -DESKER_FAST_COMPILE=ON -DESKER_BUILD_APPS=pipelines -DESKER_BUILD_EXAMPLES=OFF -DESKER_BUILD_BENCH=OFF &&
-        build simulated && run_tests simulated -L gpu --parallel "$jobs"
+        build simulated && run_tests simulated -L gpu --parallel "$((jobs + 1))"
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi

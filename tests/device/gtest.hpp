@@ -16,9 +16,9 @@ static_assert(!std::is_copy_assignable_v<std::pair<const std::string, ::testing:
 
 namespace esker::testing {
 
-/// Lanes and lanes a group of the largest launch in tests of every way to launch. For sanitizers each switch
-/// between the fibers of a group is work.
-#if defined(ESKER_TEST_SANITIZED)
+/// Lanes and lanes a group of the largest launch in tests of every way to launch. For sanitizers, and on a
+/// simulated GPU, each switch between the fibers of a group is work.
+#if defined(ESKER_TEST_SANITIZED) || defined(ESKER_TEST_SIMULATED)
 inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{250u, 96u};
 #else
 inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{700u, 256u};

@@ -188,7 +188,7 @@ void work_beside(std::uint32_t value) {
   gpu::require(ESKER_GPU(StreamDestroy)(stream), "giving the stream back");
 }
 
-constexpr std::uint64_t kMessagesALane = kSimulated ? 100 : 500;
+constexpr std::uint64_t kMessagesALane = kSimulated ? 40 : 500;
 
 /// Full queues nearly all of the time: tiny pools, and lanes that send as fast as they can.
 void compute_beside_traffic(Runtime& rt) {

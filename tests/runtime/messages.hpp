@@ -44,7 +44,7 @@ struct Slot {
 /// Collective. Each message with N bytes of arguments must call the handler once, with its own arguments.
 template <std::size_t N>
 void check_arguments(Runtime& rt) {
-  constexpr std::uint64_t kMessages = !kOnGpu ? 200 : kSimulated ? 700 : 2000;
+  constexpr std::uint64_t kMessages = !kOnGpu ? 200 : kSimulated ? 400 : 2000;
   const auto slots = rt.heap().allocate<Slot>(kMessages * rt.n_pes());
   const auto handler = rt.register_handler<Slot, Payload<N>>(
       "arguments " + std::to_string(N),

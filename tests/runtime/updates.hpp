@@ -17,7 +17,7 @@
 namespace esker::testing {
 
 /// Of each PE, in each round of checks: on a GPU some hundred waves, fewer on a simulated one.
-inline constexpr std::uint64_t kUpdates = !kOnGpu ? 300 : kSimulated ? 1000 : 3000;
+inline constexpr std::uint64_t kUpdates = !kOnGpu ? 300 : kSimulated ? 500 : 3000;
 
 struct Draw {
   std::uint32_t pe;
