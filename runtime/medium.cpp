@@ -1,4 +1,4 @@
-// MPI or loopback.
+// MPI, UCX beside it, or loopback.
 #include <esker/runtime/medium.hpp>
 
 #include <fmt/format.h>
@@ -14,6 +14,9 @@
 #if ESKER_WITH_MPI
 #include <esker/net/mpi/transport.hpp>
 #include <esker/net/shared/transport.hpp>
+#endif
+#if ESKER_WITH_UCX
+#include <esker/net/ucx/transport.hpp>
 #endif
 
 namespace esker {
@@ -50,7 +53,20 @@ shared::Wish wish_of(PeerMemory peer_memory) {
   }
 }
 
-Medium over_mpi(PeerMemory peer_memory) {
+/// Between hosts, and between PEs of a host that share no memory. Collective.
+std::unique_ptr<Transport> connect_by(bool ucx, TransportLimits limits) {
+  TransportLimits of_mpi = limits;
+  if (ucx) of_mpi.receives = 0;  // it carries no frames then
+  std::unique_ptr<Transport> mpi = not_one_of_many(
+      mpi::connect(of_mpi), "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+#if ESKER_WITH_UCX
+  return ucx::connect(std::move(mpi), limits, ucx);
+#else
+  return mpi;
+#endif
+}
+
+Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
   if (mpi_is_a_runtimes.load()) {
     throw Error(
         Error::Kind::kConfiguration,
@@ -60,11 +76,9 @@ Medium over_mpi(PeerMemory peer_memory) {
   }
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
-  return {[peer_memory](const TransportLimits& limits) {
-            std::unique_ptr<Transport> mpi =
-                not_one_of_many(mpi::connect(limits),
-                                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
-            return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
+  const bool ucx = transport == TransportKind::kUcx;
+  return {[ucx, peer_memory](const TransportLimits& limits) {
+            return shared::connect(connect_by(ucx, limits), limits, wish_of(peer_memory));
           },
           ownership == mpi::Ownership::kOwnThread};
 }
@@ -75,9 +89,9 @@ Medium over_mpi(PeerMemory peer_memory) {
 Medium choose_medium(const Config& config) {
 #if ESKER_WITH_MPI
   const bool use_mpi =
-      config.transport == TransportKind::kMpi ||
+      config.transport == TransportKind::kMpi || config.transport == TransportKind::kUcx ||
       (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
-  if (use_mpi) return over_mpi(config.peer_memory);
+  if (use_mpi) return over_mpi(config.transport, config.peer_memory);
   const char* const what_to_do = config.transport == TransportKind::kLoopback
                                      ? "use --transport mpi, or leave --transport out"
                                      : "use --transport mpi";

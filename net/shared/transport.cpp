@@ -8,26 +8,23 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/net/connecting.hpp>
 
 namespace esker::shared {
 namespace {
 
 constexpr std::uint32_t kMostSlots = 4;           // of a ring: few stay in a cache
 constexpr std::uint32_t kSharedFrame = 1u << 31;  // of Frame::slot: {1, rank: 23 bits, slot: 8 bits}
-constexpr std::chrono::milliseconds kLookForDeadEvery{500};
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
@@ -136,8 +133,8 @@ class SharedTransport final : public Transport {
     Memory& mine = peers_[rank_].memory;
     std::string why = wish == Wish::kOff ? "it has --peer-memory off" : mine.make();
     const std::vector<GatherBlock> offers =
-        gather({why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
-                wish == Wish::kMust ? 1u : 0u});
+        gather_now(*inner_, {why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
+                             wish == Wish::kMust ? 1u : 0u});
     *is_error =
         std::any_of(offers.begin(), offers.end(), [](const auto& offer) { return offer.values[3] != 0; });
     for (std::uint32_t rank = 0; rank < pes_.size() && why.empty(); ++rank) {
@@ -152,16 +149,9 @@ class SharedTransport final : public Transport {
             peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
       }
     }
-    // Files stay open until all have opened them. The reason goes along as far as it fits.
-    std::array<std::uint64_t, 6> text{};
-    std::memcpy(text.data(), why.data(), std::min(why.size(), sizeof text - 1));
-    const std::vector<GatherBlock> reasons = gather(text);
-    mine.close_file();
-    for (std::uint32_t pe = 0; pe < n_pes(); ++pe) {
-      const auto* const reason = reinterpret_cast<const char*>(reasons[pe].values.data());
-      if (*reason != 0) return fmt::format("PE {}: {}", pe, pe == inner_->pe() ? why : reason);
-    }
-    return {};
+    const std::string reason = first_reason(*inner_, why);
+    mine.close_file();  // now that all have opened it
+    return reason;
   }
   std::unique_ptr<Transport> take_inner() { return std::move(inner_); }
 
@@ -171,7 +161,8 @@ class SharedTransport final : public Transport {
   std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
     // Its own rings, and those that it fills.
-    return 2 * pes_.size() * peers_[rank_].memory.ring_bytes();
+    return 2 * pes_.size() * peers_[rank_].memory.ring_bytes() +
+           (has_other_hosts() ? inner_->frame_memory_bytes() : 0);
   }
   std::string name() const override { return inner_->name() + (pes_.size() > 1 ? ", shared memory" : ""); }
 
@@ -285,23 +276,6 @@ class SharedTransport final : public Transport {
     slot.state.store(full + 1, std::memory_order_relaxed);
     ++received;
     return Frame{{slot.frame(), static_cast<std::size_t>(slot.bytes)}, kSharedFrame | rank << 8 | number};
-  }
-
-  /// By the other transport.
-  std::vector<GatherBlock> gather(const std::array<std::uint64_t, 6>& values) {
-    GatherBlock mine;
-    mine.values = values;
-    std::vector<GatherBlock> all(n_pes());
-    inner_->begin_gather(mine);
-    auto look = std::chrono::steady_clock::now() + kLookForDeadEvery;
-    while (!inner_->test_gather(all)) {
-      std::this_thread::yield();
-      if (std::chrono::steady_clock::now() < look) continue;
-      look = std::chrono::steady_clock::now() + kLookForDeadEvery;
-      if (const std::string dead = inner_->find_dead_peer(); !dead.empty())
-        throw Error(Error::Kind::kNetwork, dead);
-    }
-    return all;
   }
 
   std::unique_ptr<Transport> inner_;

@@ -1,5 +1,6 @@
 // A program that owns MPI goes on after a transport has left without its peers: nothing may be written into,
-// or sent from, memory that the transport has given back. The argument is the size of a frame.
+// or sent from, memory that the transport has given back. Arguments: the size of a frame; "ucx" if frames go
+// by UCX.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -15,6 +16,9 @@
 #include <vector>
 
 #include <esker/net/mpi/transport.hpp>
+#if ESKER_TEST_UCX
+#include <esker/net/ucx/transport.hpp>
+#endif
 
 namespace {
 
@@ -49,9 +53,17 @@ class Blocks {
   std::vector<std::unique_ptr<std::byte[], Delete>> blocks_;
 };
 
+std::unique_ptr<esker::Transport> connect(std::size_t bytes, bool by_ucx) {
+#if ESKER_TEST_UCX
+  if (by_ucx) return esker::ucx::connect(esker::mpi::connect({bytes, 0}), {bytes, kReceives}, true);
+#endif
+  require(!by_ucx, "UCX is not built");
+  return esker::mpi::connect({bytes, kReceives});
+}
+
 /// PE 1 leaves with receives and a gather under way; PE 0 sends to it and gathers afterwards.
-void leave_one_by_one(std::size_t bytes, int pe) {
-  auto transport = esker::mpi::connect({bytes, kReceives});
+void leave_one_by_one(std::size_t bytes, bool by_ucx, int pe) {
+  auto transport = connect(bytes, by_ucx);
   MPI_Barrier(MPI_COMM_WORLD);
   if (pe == 1) {
     transport->begin_gather({});
@@ -101,7 +113,7 @@ int main(int argc, char** argv) {
   int pe = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &pe);
   try {
-    leave_one_by_one(std::stoul(argc > 1 ? argv[1] : "1024"), pe);
+    leave_one_by_one(std::stoul(argc > 1 ? argv[1] : "1024"), argc > 2, pe);
     sum_by_mpi();
   } catch (const std::exception& error) {
     std::fputs(fmt::format("PE {}: {}\n", pe, error.what()).c_str(), stderr);

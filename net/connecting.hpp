@@ -1,0 +1,23 @@
+// What PEs tell each other while they connect, by the gathers of a transport on which nothing is under way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <esker/net/transport.hpp>
+
+namespace esker {
+
+/// Collective. What each PE gives, by PE. Waits for all of them; `meanwhile`, if there is one, is called
+/// again and again, and ends the wait by what it throws. Error{kNetwork}: a PE has died.
+std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::uint64_t, 6>& values,
+                                    const std::function<void()>& meanwhile = {});
+
+/// Collective. "PE 2: why" of the first PE that has a reason, "" if none has one. Other PEs' reasons are cut
+/// to what a gather takes.
+std::string first_reason(Transport& transport, const std::string& why);
+
+}  // namespace esker
