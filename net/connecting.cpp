@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include <esker/device/error.hpp>
@@ -33,13 +34,33 @@ std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::
   return all;
 }
 
+std::vector<std::vector<std::byte>> gather_bytes(Transport& transport, std::span<const std::byte> mine) {
+  std::vector<std::vector<std::byte>> all;
+  std::size_t longest = 0;
+  for (const GatherBlock& block : gather_now(transport, {mine.size()})) {
+    all.emplace_back(block.values[0]);
+    longest = std::max(longest, all.back().size());
+  }
+  std::array<std::uint64_t, 6> piece{};
+  const auto bytes_at = [&](std::size_t at, std::size_t size) {
+    return at < size ? std::min(sizeof piece, size - at) : 0;
+  };
+  for (std::size_t at = 0; at < longest; at += sizeof piece) {
+    if (const std::size_t bytes = bytes_at(at, mine.size())) std::memcpy(piece.data(), &mine[at], bytes);
+    const std::vector<GatherBlock> pieces = gather_now(transport, piece);
+    for (std::size_t pe = 0; pe < all.size(); ++pe) {
+      if (const std::size_t bytes = bytes_at(at, all[pe].size()))
+        std::memcpy(&all[pe][at], pieces[pe].values.data(), bytes);
+    }
+  }
+  return all;
+}
+
 std::string first_reason(Transport& transport, const std::string& why) {
-  std::array<std::uint64_t, 6> text{};
-  std::memcpy(text.data(), why.data(), std::min(why.size(), sizeof text - 1));
-  const std::vector<GatherBlock> reasons = gather_now(transport, text);
-  for (std::uint32_t pe = 0; pe < transport.n_pes(); ++pe) {
-    const auto* const reason = reinterpret_cast<const char*>(reasons[pe].values.data());
-    if (*reason != 0) return fmt::format("PE {}: {}", pe, pe == transport.pe() ? why : reason);
+  const auto reasons = gather_bytes(transport, std::as_bytes(std::span(why)));
+  for (std::size_t pe = 0; pe < reasons.size(); ++pe) {
+    const std::string_view reason(reinterpret_cast<const char*>(reasons[pe].data()), reasons[pe].size());
+    if (!reason.empty()) return fmt::format("PE {}: {}", pe, reason);
   }
   return {};
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,12 @@ namespace esker {
 std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::uint64_t, 6>& values,
                                     const std::function<void()>& meanwhile = {});
 
-/// Collective. "PE 2: why" of the first PE that has a reason, "" if none has one. Other PEs' reasons are cut
-/// to what a gather takes.
+/// Collective. The bytes that each PE gives, as many as it likes, by PE. Waits; Error{kNetwork}: a PE has
+/// died.
+std::vector<std::vector<std::byte>> gather_bytes(Transport& transport, std::span<const std::byte> mine);
+
+/// Collective. "PE 2: why" of the first PE that has a reason, "" if none has one. Waits as gather_bytes()
+/// does.
 std::string first_reason(Transport& transport, const std::string& why);
 
 }  // namespace esker

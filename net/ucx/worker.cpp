@@ -36,6 +36,16 @@ Worker make_worker(const Context& context) {
   return Worker(worker);
 }
 
+void handle(const Worker& worker, unsigned message, ucp_am_recv_callback_t callback, void* argument) {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask =
+      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = message;
+  handler.cb = callback;
+  handler.arg = argument;
+  check(ucp_worker_set_am_recv_handler(worker.get(), &handler), "ucp_worker_set_am_recv_handler");
+}
+
 std::vector<std::byte> address_of(const Worker& worker) {
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;
@@ -44,6 +54,27 @@ std::vector<std::byte> address_of(const Worker& worker) {
   std::vector<std::byte> copy(first, first + bytes);
   ucp_worker_release_address(worker.get(), address);
   return copy;
+}
+
+// A mode of UCX's that handles errors would go without its shared memory.
+ucp_ep_h make_endpoint(const Worker& worker, const std::vector<std::byte>& address, ucp_err_handler_cb_t lost,
+                       void* argument) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_handler.cb = lost;
+  params.err_handler.arg = argument;
+  ucp_ep_h endpoint = nullptr;
+  check(ucp_ep_create(worker.get(), &params, &endpoint), "ucp_ep_create");
+  return endpoint;
+}
+
+void close_endpoint(ucp_ep_h endpoint, const std::function<void()>& progress) {
+  const ucp_request_param_t param{};
+  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &param);
+  if (!UCS_PTR_IS_PTR(request)) return;
+  while (ucp_request_check_status(request) == UCS_INPROGRESS) progress();
+  ucp_request_free(request);
 }
 
 }  // namespace esker::ucx

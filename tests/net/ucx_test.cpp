@@ -24,6 +24,7 @@ namespace esker::testing {
 namespace {
 
 constexpr TransportLimits kNoFrames{kLimits.frame_bytes, 0};
+constexpr std::size_t kSmallHere = kLimits.frame_bytes / 2;  // frames go both ways
 
 std::unique_ptr<Transport> transport;
 std::uint64_t stream = 0;  // PE 0's seed, on every PE
@@ -92,7 +93,7 @@ std::unique_ptr<Transport> connect(std::string_view how) {
   std::unique_ptr<Transport> mpi = mpi::connect(kNoFrames);
   const bool wanted = how != "differ" || mpi->pe() != 1;
   try {
-    std::unique_ptr<Transport> ucx = ucx::connect(std::move(mpi), kLimits, wanted);
+    std::unique_ptr<Transport> ucx = ucx::connect(std::move(mpi), kLimits, wanted, kSmallHere);
     if (how != "hosts") return ucx;
     return shared::connect(std::make_unique<Hosts>(std::move(ucx)), kLimits, shared::Wish::kMust);
   } catch (const Error& error) {
