@@ -34,6 +34,11 @@ std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::
   return all;
 }
 
+bool must_some(Transport& transport, Wish mine) {
+  const std::vector<GatherBlock> wishes = gather_now(transport, {mine == Wish::kMust ? 1u : 0u});
+  return std::any_of(wishes.begin(), wishes.end(), [](const auto& wish) { return wish.values[0] != 0; });
+}
+
 std::vector<std::vector<std::byte>> gather_bytes(Transport& transport, std::span<const std::byte> mine) {
   std::vector<std::vector<std::byte>> all;
   std::size_t longest = 0;

@@ -42,28 +42,47 @@ std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport,
 // A Runtime of this process has initialised MPI, and finalises it at its end.
 std::atomic<bool> mpi_is_a_runtimes{false};
 
-shared::Wish wish_of(PeerMemory peer_memory) {
+Wish wish_of(PeerMemory peer_memory) {
   switch (peer_memory) {
     case PeerMemory::kOff:
-      return shared::Wish::kOff;
+      return Wish::kOff;
     case PeerMemory::kOn:
-      return shared::Wish::kMust;
+      return Wish::kMust;
     default:
-      return shared::Wish::kIfAllCan;
+      return Wish::kIfAllCan;
   }
 }
 
-/// Between hosts, and between PEs of a host that share no memory. Collective.
-std::unique_ptr<Transport> connect_by(bool ucx, TransportLimits limits) {
-  TransportLimits of_mpi = limits;
-  if (ucx) of_mpi.receives = 0;  // it carries no frames then
-  std::unique_ptr<Transport> mpi = not_one_of_many(
-      mpi::connect(of_mpi), "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
 #if ESKER_WITH_UCX
-  return ucx::connect(std::move(mpi), limits, ucx);
-#else
-  return mpi;
+Wish wish_of(TransportKind transport) {
+  switch (transport) {
+    case TransportKind::kMpi:
+      return Wish::kOff;
+    case TransportKind::kUcx:
+      return Wish::kMust;
+    default:
+      return Wish::kIfAllCan;
+  }
+}
 #endif
+
+/// Collective. By UCX between hosts, and between PEs of a host that share no memory.
+std::unique_ptr<Transport> connect_hosts(std::unique_ptr<Transport> mpi, TransportKind transport,
+                                         PeerMemory peer_memory, TransportLimits limits) {
+#if ESKER_WITH_UCX
+  const Wish ucx = wish_of(transport);
+  const bool is_one_host = mpi->pes_on_host() == mpi->n_pes();
+  if (is_one_host && !must_some(*mpi, ucx)) {
+    // There shared memory is all that it takes.
+    const Transport* const without = mpi.get();
+    mpi = shared::connect(std::move(mpi), limits, wish_of(peer_memory));
+    return mpi.get() == without ? ucx::connect(std::move(mpi), limits, ucx) : std::move(mpi);
+  }
+  mpi = ucx::connect(std::move(mpi), limits, ucx);
+#else
+  (void)transport;
+#endif
+  return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
 }
 
 Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
@@ -76,9 +95,11 @@ Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
   }
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
-  const bool ucx = transport == TransportKind::kUcx;
-  return {[ucx, peer_memory](const TransportLimits& limits) {
-            return shared::connect(connect_by(ucx, limits), limits, wish_of(peer_memory));
+  return {[transport, peer_memory](const TransportLimits& limits) {
+            std::unique_ptr<Transport> mpi =
+                not_one_of_many(mpi::connect(limits),
+                                "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
+            return connect_hosts(std::move(mpi), transport, peer_memory, limits);
           },
           ownership == mpi::Ownership::kOwnThread};
 }

@@ -1,15 +1,12 @@
 // Frames and gathers through memory that the PEs of a host share, in place of another transport's.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
+#include <esker/net/connecting.hpp>
 #include <esker/net/transport.hpp>
 
 namespace esker::shared {
-
-/// Whether a PE shares memory: not; where all of the job can; or it is an error if one cannot.
-enum class Wish : std::uint8_t { kOff, kIfAllCan, kMust };
 
 /// Collective over the job, whatever each PE wishes: all PEs, or none, go on with shared memory.
 /// `between_hosts` is a transport on which nothing is under way. It stays what frames to other hosts go by,

@@ -6,6 +6,9 @@
 #include <esker/device/error.hpp>
 
 namespace esker::ucx {
+namespace {
+constexpr std::size_t kAlignment = 64;  // of the data of messages
+}
 
 void fail(ucs_status_t status, std::string_view call) {
   throw Error(Error::Kind::kNetwork, fmt::format("UCX: {}: {}", call, ucs_status_string(status)));
@@ -29,8 +32,9 @@ Context make_context(std::uint32_t n_pes, std::uint32_t pes_on_host) {
 
 Worker make_worker(const Context& context) {
   ucp_worker_params_t params{};
-  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  params.am_alignment = kAlignment;
   ucp_worker_h worker = nullptr;
   check(ucp_worker_create(context.get(), &params, &worker), "ucp_worker_create");
   return Worker(worker);
@@ -38,9 +42,10 @@ Worker make_worker(const Context& context) {
 
 void handle(const Worker& worker, unsigned message, ucp_am_recv_callback_t callback, void* argument) {
   ucp_am_handler_param_t handler{};
-  handler.field_mask =
-      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = message;
+  handler.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = callback;
   handler.arg = argument;
   check(ucp_worker_set_am_recv_handler(worker.get(), &handler), "ucp_worker_set_am_recv_handler");

@@ -33,7 +33,8 @@ using Worker = std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, Ended<ucp_wo
 Context make_context(std::uint32_t n_pes, std::uint32_t pes_on_host);
 /// For any thread, one at a time.
 Worker make_worker(const Context& context);
-/// Has `callback` called, with `argument`, for each active message of this number.
+/// Has `callback` called, with `argument`, for each active message of this number, when it is here as a
+/// whole. The callback may keep the data: aligned to a cache line.
 void handle(const Worker& worker, unsigned message, ucp_am_recv_callback_t callback, void* argument);
 /// What peers make endpoints of.
 std::vector<std::byte> address_of(const Worker& worker);

@@ -99,8 +99,7 @@ std::unique_ptr<Transport> connect(std::string_view how) {
   std::unique_ptr<Transport> made;
   try {
     const NoDescriptors none(!shares && pe == 1);
-    made = shared::connect(std::move(mpi), kLimits,
-                           how == "must" && pe == 0 ? shared::Wish::kMust : shared::Wish::kIfAllCan);
+    made = shared::connect(std::move(mpi), kLimits, how == "must" && pe == 0 ? Wish::kMust : Wish::kIfAllCan);
   } catch (const Error& error) {
     const std::string text = error.what();
     if (how == "must" && text.find("PE 1: memfd_create: Too many open files") != std::string::npos)
