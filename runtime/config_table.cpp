@@ -169,11 +169,10 @@ std::vector<Setting> make_settings() {
   return {
       choice("device", &C::device, {"auto", "cpu", "cuda", "hip"},
              "where kernels run; auto: the device that was built and is there, else cpu", allow_device),
-      choice(
-          "transport", &C::transport, {"auto", "mpi", "ucx", "loopback"},
-          "how PEs reach each other; ucx: frames by UCX, all else by mpi; auto: mpi where it was built, else "
-          "loopback",
-          allow_transport),
+      choice("transport", &C::transport, {"auto", "mpi", "ucx", "loopback"},
+             "how PEs reach each other; ucx: frames by UCX, all else by mpi; auto: mpi where it was built, "
+             "with ucx if that was too and the PEs do not all share memory, else loopback",
+             allow_transport),
       choice(
           "heap", &C::heap, {"auto", "device", "host"},
           "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),
