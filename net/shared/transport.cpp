@@ -149,7 +149,7 @@ class SharedTransport final : public Transport {
             peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
       }
     }
-    const std::string reason = first_reason(*inner_, why);
+    std::string reason = first_reason(*inner_, why);
     mine.close_file();  // now that all have opened it
     return reason;
   }

@@ -265,8 +265,8 @@ class UcxTransport final : public Transport {
     param.flags = UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = was_sent;
     param.user_data = &sent;
-    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint(sent.to), message, &sent.header,
-                                                     sizeof sent.header, bytes.data(), bytes.size(), &param);
+    void* const request = ucp_am_send_nbx(endpoint(sent.to), message, &sent.header, sizeof sent.header,
+                                          bytes.data(), bytes.size(), &param);
     if (!UCS_PTR_IS_PTR(request)) has_gone(sent, UCS_PTR_STATUS(request));
   }
 

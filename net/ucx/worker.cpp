@@ -76,7 +76,7 @@ ucp_ep_h make_endpoint(const Worker& worker, const std::vector<std::byte>& addre
 
 void close_endpoint(ucp_ep_h endpoint, const std::function<void()>& progress) {
   const ucp_request_param_t param{};
-  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &param);
+  void* const request = ucp_ep_close_nbx(endpoint, &param);
   if (!UCS_PTR_IS_PTR(request)) return;
   while (ucp_request_check_status(request) == UCS_INPROGRESS) progress();
   ucp_request_free(request);
