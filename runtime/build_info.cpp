@@ -24,6 +24,7 @@ const BuildInfo& build_info() {
     if (device == "CUDA") built.devices.emplace_back("cuda");
     if (device == "HIP") built.devices.emplace_back("hip");
     if (ESKER_BUILT_MPI) built.transports.emplace_back("mpi");
+    if (ESKER_BUILT_UCX) built.transports.emplace_back("ucx");
     return built;
   }();
   return info;

@@ -41,6 +41,7 @@ const Setting& known(const std::string& name, const std::string& where, std::str
 
 void apply_environment(Config& config, const std::map<std::string, std::string>& environment) {
   constexpr std::string_view kPrefix = "ESKER_";
+  constexpr std::string_view kUcxPrefix = "ESKER_UCX_";  // of variables that UCX reads
   std::vector<std::string> names = {"CONFIG"};
   for (const Setting& setting : detail::settings()) {
     const std::string name = detail::variable(setting.name);
@@ -50,7 +51,7 @@ void apply_environment(Config& config, const std::map<std::string, std::string>&
     }
   }
   for (const auto& [variable, value] : environment) {
-    if (!variable.starts_with(kPrefix)) continue;
+    if (!variable.starts_with(kPrefix) || variable.starts_with(kUcxPrefix)) continue;
     const std::string name = variable.substr(kPrefix.size());
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       config.warnings.push_back(fmt::format("{} is ignored: there is no such setting{}", variable,

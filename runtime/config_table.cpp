@@ -157,8 +157,9 @@ void allow_device(std::string_view name) {
 
 void allow_transport(std::string_view name) {
   if (name == "auto" || build_info().has_transport(name)) return;
-  throw std::invalid_argument(fmt::format("is not built: this library has {}; configure with -DESKER_MPI=ON",
-                                          fmt::join(build_info().transports, ", ")));
+  throw std::invalid_argument(fmt::format("is not built: this library has {}; configure with -DESKER_{}=ON",
+                                          fmt::join(build_info().transports, ", "),
+                                          name == "ucx" ? "UCX" : "MPI"));
 }
 
 std::vector<Setting> make_settings() {
@@ -168,8 +169,10 @@ std::vector<Setting> make_settings() {
   return {
       choice("device", &C::device, {"auto", "cpu", "cuda", "hip"},
              "where kernels run; auto: the device that was built and is there, else cpu", allow_device),
-      choice("transport", &C::transport, {"auto", "mpi", "loopback"},
-             "how PEs reach each other; auto: mpi where it was built, else loopback", allow_transport),
+      choice("transport", &C::transport, {"auto", "mpi", "ucx", "loopback"},
+             "how PEs reach each other; ucx: frames by UCX, all else by mpi; auto: mpi where it was built, "
+             "with ucx if that was too and the PEs do not all share memory, else loopback",
+             allow_transport),
       choice(
           "heap", &C::heap, {"auto", "device", "host"},
           "where the symmetric heap stands; auto: with the lanes; host with lanes on a GPU: pinned memory"),

@@ -1,4 +1,4 @@
-// MPI or loopback.
+// MPI, UCX beside it, or loopback.
 #include <esker/runtime/medium.hpp>
 
 #include <fmt/format.h>
@@ -14,6 +14,9 @@
 #if ESKER_WITH_MPI
 #include <esker/net/mpi/transport.hpp>
 #include <esker/net/shared/transport.hpp>
+#endif
+#if ESKER_WITH_UCX
+#include <esker/net/ucx/transport.hpp>
 #endif
 
 namespace esker {
@@ -39,18 +42,50 @@ std::unique_ptr<Transport> not_one_of_many(std::unique_ptr<Transport> transport,
 // A Runtime of this process has initialised MPI, and finalises it at its end.
 std::atomic<bool> mpi_is_a_runtimes{false};
 
-shared::Wish wish_of(PeerMemory peer_memory) {
+Wish wish_of(PeerMemory peer_memory) {
   switch (peer_memory) {
     case PeerMemory::kOff:
-      return shared::Wish::kOff;
+      return Wish::kOff;
     case PeerMemory::kOn:
-      return shared::Wish::kMust;
+      return Wish::kMust;
     default:
-      return shared::Wish::kIfAllCan;
+      return Wish::kIfAllCan;
   }
 }
 
-Medium over_mpi(PeerMemory peer_memory) {
+#if ESKER_WITH_UCX
+Wish wish_of(TransportKind transport) {
+  switch (transport) {
+    case TransportKind::kMpi:
+      return Wish::kOff;
+    case TransportKind::kUcx:
+      return Wish::kMust;
+    default:
+      return Wish::kIfAllCan;
+  }
+}
+#endif
+
+/// Collective. By UCX between hosts, and between PEs of a host that share no memory.
+std::unique_ptr<Transport> connect_hosts(std::unique_ptr<Transport> mpi, TransportKind transport,
+                                         PeerMemory peer_memory, TransportLimits limits) {
+#if ESKER_WITH_UCX
+  const Wish ucx = wish_of(transport);
+  const bool is_one_host = mpi->pes_on_host() == mpi->n_pes();
+  if (is_one_host && !must_some(*mpi, ucx)) {
+    // There shared memory is all that it takes.
+    return shared::connect(
+        std::move(mpi), limits, wish_of(peer_memory),
+        [&](std::unique_ptr<Transport> alone) { return ucx::connect(std::move(alone), limits, ucx); });
+  }
+  mpi = ucx::connect(std::move(mpi), limits, ucx);
+#else
+  (void)transport;
+#endif
+  return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
+}
+
+Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
   if (mpi_is_a_runtimes.load()) {
     throw Error(
         Error::Kind::kConfiguration,
@@ -60,11 +95,11 @@ Medium over_mpi(PeerMemory peer_memory) {
   }
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
-  return {[peer_memory](const TransportLimits& limits) {
+  return {[transport, peer_memory](const TransportLimits& limits) {
             std::unique_ptr<Transport> mpi =
                 not_one_of_many(mpi::connect(limits),
                                 "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
-            return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
+            return connect_hosts(std::move(mpi), transport, peer_memory, limits);
           },
           ownership == mpi::Ownership::kOwnThread};
 }
@@ -75,9 +110,9 @@ Medium over_mpi(PeerMemory peer_memory) {
 Medium choose_medium(const Config& config) {
 #if ESKER_WITH_MPI
   const bool use_mpi =
-      config.transport == TransportKind::kMpi ||
+      config.transport == TransportKind::kMpi || config.transport == TransportKind::kUcx ||
       (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
-  if (use_mpi) return over_mpi(config.peer_memory);
+  if (use_mpi) return over_mpi(config.transport, config.peer_memory);
   const char* const what_to_do = config.transport == TransportKind::kLoopback
                                      ? "use --transport mpi, or leave --transport out"
                                      : "use --transport mpi";

@@ -19,9 +19,9 @@ struct Medium {
 }  // namespace detail
 using detail::Medium;
 
-/// MPI under a launcher or where the program has initialised it, else one PE over loopback.
-/// Error{kConfiguration} if an earlier Runtime has used up MPI, or this process is one of many that a
-/// launcher has started and the medium has but one PE.
+/// MPI, or UCX beside it, under a launcher or where the program has initialised MPI, else one PE over
+/// loopback. Error{kConfiguration} if an earlier Runtime has used up MPI, or this process is one of many that
+/// a launcher has started and the medium has but one PE.
 Medium choose_medium(const Config& config);
 
 }  // namespace esker

@@ -18,6 +18,7 @@ checks=(
   libgtest-dev libbenchmark-dev
   ccache                                       # a second build of the same sources takes a fraction
   libmetis-dev                                 # partitions of graphs
+  libucx-dev                                   # the transport beside MPI
   libtbb-dev                                   # the rival of tasks on the host
   python3
   python3-matplotlib python3-yaml              # plots and plans of scaling studies

@@ -13,7 +13,7 @@
 namespace esker {
 
 enum class DeviceKind { kAuto, kCpu, kCuda, kHip };
-enum class TransportKind { kAuto, kMpi, kLoopback };
+enum class TransportKind { kAuto, kMpi, kUcx, kLoopback };
 enum class HeapKind { kAuto, kDevice, kHost };
 enum class PeerMemory { kAuto, kOn, kOff };
 

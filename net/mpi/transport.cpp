@@ -85,13 +85,6 @@ class MpiTransport final : public Transport {
     meet_peers();
     gather_memory_ = std::make_unique<GatherMemory>(n_pes_);
     under_way_.resize(n_pes_);
-    for (std::uint32_t i = 0; i < limits_.receives; ++i) {
-      receives_.emplace_back(limits_.frame_bytes);
-      requests_.push_back(MPI_REQUEST_NULL);
-      post(i);
-    }
-    indices_.resize(limits_.receives);
-    statuses_.resize(limits_.receives);
   }
 
   bool is_for_any_thread() const override { return threads_ >= MPI_THREAD_SERIALIZED; }
@@ -101,6 +94,10 @@ class MpiTransport final : public Transport {
     std::uint32_t count = 0;
     for (const Peer& peer : peers_) count += peer.host == peers_[pe_].host;
     return count;
+  }
+
+  std::uint64_t frame_memory_bytes() const override {
+    return std::uint64_t{limits_.receives} * limits_.frame_bytes;
   }
 
   std::string name() const override {
@@ -151,6 +148,7 @@ class MpiTransport final : public Transport {
   }
 
   std::optional<Frame> try_receive() override {
+    if (receives_.empty()) post_all();
     if (ready_.empty()) {
       int done = 0;
       const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
@@ -266,6 +264,17 @@ class MpiTransport final : public Transport {
     std::vector<std::unique_ptr<GatherMemory>> gathers;
   };
   static inline Stays& stays_ = *new Stays;
+
+  /// At the first call for frames: over a transport of another kind there is none.
+  void post_all() {
+    for (std::uint32_t i = 0; i < limits_.receives; ++i) {
+      receives_.emplace_back(limits_.frame_bytes);
+      requests_.push_back(MPI_REQUEST_NULL);
+      post(i);
+    }
+    indices_.resize(limits_.receives);
+    statuses_.resize(limits_.receives);
+  }
 
   void post(std::uint32_t slot) {
     check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE,

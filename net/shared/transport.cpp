@@ -8,27 +8,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/net/connecting.hpp>
 
 namespace esker::shared {
 namespace {
 
 constexpr std::uint32_t kMostSlots = 4;           // of a ring: few stay in a cache
 constexpr std::uint32_t kSharedFrame = 1u << 31;  // of Frame::slot: {1, rank: 23 bits, slot: 8 bits}
-constexpr std::chrono::milliseconds kLookForDeadEvery{500};
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
@@ -137,8 +134,8 @@ class SharedTransport final : public Transport {
     Memory& mine = peers_[rank_].memory;
     std::string why = wish == Wish::kOff ? "it has --peer-memory off" : mine.make();
     const std::vector<GatherBlock> offers =
-        gather({why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
-                wish == Wish::kMust ? 1u : 0u});
+        gather_now(*inner_, {why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
+                             wish == Wish::kMust ? 1u : 0u});
     *is_error =
         std::any_of(offers.begin(), offers.end(), [](const auto& offer) { return offer.values[3] != 0; });
     for (std::uint32_t rank = 0; rank < pes_.size() && why.empty(); ++rank) {
@@ -153,22 +150,16 @@ class SharedTransport final : public Transport {
             peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
       }
     }
-    // Files stay open until all have opened them. The reason goes along as far as it fits.
-    std::array<std::uint64_t, 6> text{};
-    std::memcpy(text.data(), why.data(), std::min(why.size(), sizeof text - 1));
-    const std::vector<GatherBlock> reasons = gather(text);
-    mine.close_file();
-    for (std::uint32_t pe = 0; pe < n_pes(); ++pe) {
-      const auto* const reason = reinterpret_cast<const char*>(reasons[pe].values.data());
-      if (*reason != 0) return fmt::format("PE {}: {}", pe, pe == inner_->pe() ? why : reason);
-    }
-    return {};
+    std::string reason = first_reason(*inner_, why);
+    mine.close_file();  // now that all have opened it
+    return reason;
   }
   std::unique_ptr<Transport> take_inner() { return std::move(inner_); }
-  /// Everything goes by the other transport, and name() says why.
-  void go_without(std::string why) {
+  /// Everything goes by `other`, and name() says why.
+  void go_without(std::unique_ptr<Transport> other, std::string why) {
+    inner_ = std::move(other);
     why_not_ = std::move(why);
-    rank_of_.assign(n_pes(), kNoRank);
+    rank_of_.assign(rank_of_.size(), kNoRank);
     pes_.clear();
     peers_.clear();
   }
@@ -180,7 +171,7 @@ class SharedTransport final : public Transport {
   std::uint64_t frame_memory_bytes() const override {
     // Its own rings, and those that it fills.
     const std::uint64_t mine = pes_.empty() ? 0 : 2 * pes_.size() * peers_[rank_].memory.ring_bytes();
-    return mine + inner_->frame_memory_bytes();
+    return mine + (has_other_hosts() ? inner_->frame_memory_bytes() : 0);
   }
   std::string name() const override {
     if (!why_not_.empty()) return fmt::format("{}, no shared memory: {}", inner_->name(), why_not_);
@@ -299,23 +290,6 @@ class SharedTransport final : public Transport {
     return Frame{{slot.frame(), static_cast<std::size_t>(slot.bytes)}, kSharedFrame | rank << 8 | number};
   }
 
-  /// By the other transport.
-  std::vector<GatherBlock> gather(const std::array<std::uint64_t, 6>& values) {
-    GatherBlock mine;
-    mine.values = values;
-    std::vector<GatherBlock> all(n_pes());
-    inner_->begin_gather(mine);
-    auto look = std::chrono::steady_clock::now() + kLookForDeadEvery;
-    while (!inner_->test_gather(all)) {
-      std::this_thread::yield();
-      if (std::chrono::steady_clock::now() < look) continue;
-      look = std::chrono::steady_clock::now() + kLookForDeadEvery;
-      if (const std::string dead = inner_->find_dead_peer(); !dead.empty())
-        throw Error(Error::Kind::kNetwork, dead);
-    }
-    return all;
-  }
-
   std::unique_ptr<Transport> inner_;
   std::string why_not_;  // PEs of this host do not share memory
   const TransportLimits limits_;
@@ -334,7 +308,7 @@ class SharedTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, TransportLimits limits,
-                                   Wish wish) {
+                                   Wish wish, const Otherwise& otherwise) {
   auto transport = std::make_unique<SharedTransport>(std::move(between_hosts), limits);
   bool is_error = false;
   std::string why;
@@ -349,12 +323,13 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, Tra
     std::rethrow_exception(cause);
   }
   if (why.empty()) return transport;
-  if (!is_error && wish != Wish::kOff) {
-    transport->go_without(std::move(why));
+  std::unique_ptr<Transport> inner = transport->take_inner();
+  if (!is_error) {
+    if (otherwise) inner = otherwise(std::move(inner));
+    if (wish == Wish::kOff) return inner;
+    transport->go_without(std::move(inner), std::move(why));
     return transport;
   }
-  std::unique_ptr<Transport> inner = transport->take_inner();
-  if (!is_error) return inner;
   inner->close(true);
   throw Error(
       Error::Kind::kNetwork,

@@ -93,6 +93,31 @@ def killed_unnoticed_by_launcher(bench):
     kill_one(job, 4, 2, r"esker: PE [013]: PE 2 \(process \d+\) has died; the job cannot go on", launcher_fails=False)
 
 
+def killed_over_ucx(bench, **variables):
+    job = bench.program("long_run", 4, "--transport", "ucx", "--peer-memory", "off", mpi_options=("--enable-recovery",),
+                        environment={"FAULTS_CATCH": "1", **variables})
+    kill_one(job, 4, 2, r"esker: PE [013]: PE 2 \(process \d+\) has died; the job cannot go on", launcher_fails=False)
+
+
+@case
+def killed_over_ucx_memory(bench):
+    killed_over_ucx(bench)
+
+
+@case
+def killed_over_ucx_tcp(bench):
+    """UCX hears of it before anybody else."""
+    killed_over_ucx(bench, ESKER_UCX_TLS="tcp,self")
+
+
+@case
+def exception_over_ucx(bench):
+    """The others are told by a PE that leaves at once."""
+    ends_badly(bench.program("exception", 3, "--transport", "ucx", "--peer-memory", "off",
+                             environment={"FAULTS_CATCH": "1", "ESKER_UCX_TLS": "tcp,self"}),
+               "PE 1 has left the job by an exception", seconds=END_SECONDS + 10)
+
+
 @case
 def exception_uncaught(bench):
     ends_badly(bench.program("exception", 3), "the program's own fault", seconds=END_SECONDS + 10)
@@ -307,22 +332,31 @@ def bad_variable(bench):
 
 # --- What a job costs.
 
-@case
-def idle(bench):
-    with bench.job("faults_idle", 2) as job:
+def idle_use(bench, *arguments):
+    with bench.job("faults_idle", 2, *arguments) as job:
         status, _ = job.wait(60)
         require(status == 0, f"the exit status is {status}")
         used = [float(u) for u in re.findall(r"used ([0-9.]+) of a core", job.output())]
         require(len(used) == 1 and used[0] < 0.10, f"a PE that waits uses {used} of a core")
 
 
-def memory(bench, pes, limit_mib):
+@case
+def idle(bench):
+    idle_use(bench)
+
+
+@case
+def idle_over_ucx(bench):
+    idle_use(bench, "--transport", "ucx", "--peer-memory", "off")
+
+
+def memory(bench, pes, limit_mib, *arguments):
     with bench.job("faults_mpi_memory", pes) as job:
         status, _ = job.wait(280)
         require(status == 0, f"MPI alone: the exit status is {status}")
         lines = sorted(line for line in job.output().splitlines() if "of MPI alone" in line)
         print("\n".join(lines[:2]))
-    with bench.job("faults_memory", pes) as job:
+    with bench.job("faults_memory", pes, *arguments) as job:
         status, _ = job.wait(280)
         require(status == 0, f"the exit status is {status}")
         output = job.output()
@@ -349,6 +383,11 @@ def memory(bench, pes, limit_mib):
 @case
 def memory_of_2(bench):
     memory(bench, 2, 64)
+
+
+@case
+def memory_of_2_over_ucx(bench):
+    memory(bench, 2, 64, "--transport", "ucx", "--peer-memory", "off")
 
 
 @case

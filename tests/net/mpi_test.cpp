@@ -22,6 +22,7 @@
 #include <esker/net/mpi/transport.hpp>
 #include <esker/net/shared/transport.hpp>
 
+#include "hosts.hpp"
 #include "transport_contract.hpp"
 
 namespace esker::testing {
@@ -71,38 +72,6 @@ TEST(Mpi, GathersAndFramesDoNotHoldEachOtherUp) {
   run([](Transport& t) { check_gather_beside_frames(t, stream + 4); });
 }
 
-/// Two PEs a host, as far as shared memory can tell.
-class Hosts final : public Transport {
- public:
-  explicit Hosts(std::unique_ptr<Transport> inner) : inner_{std::move(inner)} {}
-  bool is_for_any_thread() const override { return inner_->is_for_any_thread(); }
-  std::uint32_t pe() const override { return inner_->pe(); }
-  std::uint32_t n_pes() const override { return inner_->n_pes(); }
-  std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
-  std::string name() const override { return inner_->name(); }
-  bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
-    if (to / 2 == pe() / 2) throw std::runtime_error("a frame to a PE of this host goes by MPI");
-    return inner_->try_send(to, bytes, token);
-  }
-  void poll_sent(std::vector<void*>& tokens) override { inner_->poll_sent(tokens); }
-  std::optional<Frame> try_receive() override { return inner_->try_receive(); }
-  void release(const Frame& frame) override { inner_->release(frame); }
-  void begin_gather(const GatherBlock& mine) override { inner_->begin_gather(mine); }
-  bool test_gather(std::span<GatherBlock> all) override { return inner_->test_gather(all); }
-  std::string find_dead_peer() override { return inner_->find_dead_peer(); }
-  PeerProcess find_process(std::uint32_t other) const override {
-    return other / 2 == pe() / 2 ? inner_->find_process(other) : PeerProcess{};
-  }
-  std::vector<void*> close(bool orderly) override { return inner_->close(orderly); }
-  [[noreturn]] void abort(int status) override {
-    inner_->abort(status);
-    std::_Exit(status);
-  }
-
- private:
-  std::unique_ptr<Transport> inner_;
-};
-
 /// This process has so little of a resource, until this ends.
 class Limit {
  public:
@@ -145,8 +114,8 @@ std::unique_ptr<Transport> connect(std::string_view how) {
   if (shares && how != "shared" && how != "hosts") throw std::runtime_error("no such case");
   if (how == "hosts") mpi = std::make_unique<Hosts>(std::move(mpi));
   if (how == "frames" && pe == 1) limits.frame_bytes += 64;
-  auto wish = must && pe == 0 ? shared::Wish::kMust : shared::Wish::kIfAllCan;
-  if (how == "off" && pe == 1) wish = shared::Wish::kOff;
+  auto wish = must && pe == 0 ? Wish::kMust : Wish::kIfAllCan;
+  if (how == "off" && pe == 1) wish = Wish::kOff;
   std::unique_ptr<Transport> made;
   std::string said;
   {
@@ -168,7 +137,7 @@ std::unique_ptr<Transport> connect(std::string_view how) {
   if (shares) {
     const bool has_peer = how != "hosts" || pe % 2 == 1 || pe + 1 < made->n_pes();
     if ((said.find(", shared memory") != std::string::npos) != has_peer) throw std::runtime_error(said);
-  } else if (must || wish != shared::Wish::kOff) {
+  } else if (must || wish != Wish::kOff) {
     if (said.find(obstacle->reason) == std::string::npos) throw std::runtime_error(said);
   }
   return made;

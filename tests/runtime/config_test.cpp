@@ -311,12 +311,21 @@ TEST(Config, ABackEndThatIsNotBuiltIsAnErrorThatSaysSo) {
       expect_contains(error_of_load(sources), {"device", device, "is not built", "cpu"});
     }
   }
-  const ConfigSources mpi{"", {}, {{"transport", "mpi"}}};
-  if (build_info().has_transport("mpi")) {
-    EXPECT_NO_THROW(load_config(mpi));
-  } else {
-    expect_contains(error_of_load(mpi), {"transport", "mpi", "is not built", "loopback"});
+  for (const std::string transport : {"mpi", "ucx"}) {
+    SCOPED_TRACE(transport);
+    const ConfigSources sources{"", {}, {{"transport", transport}}};
+    if (build_info().has_transport(transport)) {
+      EXPECT_NO_THROW(load_config(sources));
+    } else {
+      expect_contains(error_of_load(sources), {"transport", transport, "is not built", "loopback"});
+    }
   }
+}
+
+TEST(Config, VariablesThatUcxReadsAreNoSettings) {
+  const Config config = load_config({"", {{"ESKER_UCX_TLS", "tcp"}, {"ESKER_UCXTLS", "tcp"}}, {}});
+  ASSERT_EQ(config.warnings.size(), 1u);
+  expect_contains(config.warnings[0], {"ESKER_UCXTLS is ignored"});
 }
 
 TEST(Config, WhatTheProgramSetsIsSeenAndChecked) {

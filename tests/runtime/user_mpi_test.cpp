@@ -30,9 +30,10 @@ void require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
-/// Queue and buffers so small that lanes wait for the network most of the time.
+/// Queue and buffers so small that lanes wait for the network most of the time. The transport is the
+/// environment's.
 esker::Config small_config() {
-  esker::Config config;
+  esker::Config config = esker::Config::from_environment();
   config.heap_bytes = 2 << 20;
   config.huge_pages = false;
   config.package_bytes = 1024;
@@ -201,7 +202,8 @@ int with_mpi(int argc, char** argv, const std::string& level) {
       sum_by_mpi(n_pes);
     }
     for (int round = 0; round < 2; ++round) {
-      count_everywhere(static_cast<std::uint32_t>(n_pes), "mpi");
+      const bool ucx = small_config().transport == esker::TransportKind::kUcx;
+      count_everywhere(static_cast<std::uint32_t>(n_pes), ucx ? "ucx" : "mpi");
       sum_by_mpi(n_pes);
     }
     if (level == "multiple") count_by_two();
