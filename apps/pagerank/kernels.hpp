@@ -1,0 +1,196 @@
+// What lanes do with ranks: push them to where edges lead, and add up what has been pushed.
+//
+// A vertex gives each of its edges the same: its share, rank / edges out of it. An array of shares has those
+// of this PE's vertices, then their mirrors of others' (graph::Mirrors). With --push edges each edge has a
+// slot of its own, as in the thesis (section 5.4).
+#pragma once
+
+#include <cstdint>
+
+#include <esker/atomic.hpp>
+#include <esker/esker.hpp>
+
+#include "../graph/edge_traversal.hpp"
+#include "../graph/mirrors.hpp"
+#include "../styles/message.hpp"
+
+namespace pagerank {
+
+inline constexpr double kDamping = 0.85;
+
+/// Shares that one put stores.
+struct alignas(sizeof(float) * graph::Mirrors::kRun) Run {
+  float shares[graph::Mirrors::kRun];
+};
+
+/// A lane pushes `per_lane` runs of shares to their mirrors.
+struct PushRuns {
+  using Message = styles::Put<Run>;
+  struct State {
+    std::uint64_t next, end;
+  };
+  esker::SymmetricArray<std::uint32_t> sent;
+  esker::SymmetricArray<graph::Location> mirrors;
+  esker::SymmetricArray<float> shares;
+  esker::SymmetricArray<Run> others;  // shares of another PE
+  std::uint64_t begin, end;           // runs
+  std::uint64_t per_lane;
+
+  ESKER_HD State start(std::uint64_t id) const {
+    const std::uint64_t first = begin + id * per_lane;
+    return {first, end - first < per_lane ? end : first + per_lane};
+  }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (state.next == state.end) return false;
+    const std::uint64_t run = state.next++;
+    const graph::Location mirror = mirrors[run];
+    message.target = &others[mirror.index() / graph::Mirrors::kRun];
+    message.pe = mirror.pe();
+    for (std::uint64_t i = 0; i < graph::Mirrors::kRun; ++i)
+      message.value.shares[i] = shares[sent[run * graph::Mirrors::kRun + i]];
+    return true;
+  }
+};
+
+/// A lane pushes shares to slots of edges.
+struct PushEdges {
+  using Message = styles::Put<float>;
+  struct State {
+    graph::EdgeTraversal::State at;
+    float share;
+  };
+  graph::EdgeTraversal traversal;
+  esker::SymmetricArray<graph::Location> slot_of_edge;
+  esker::SymmetricArray<float> shares;
+  esker::SymmetricArray<float> slots;
+
+  ESKER_HD State start(std::uint64_t id) const { return {traversal.begin(id), 0}; }
+  ESKER_HD bool next(State& state, Message& message) const {
+    if (!traversal.step(state.at)) {
+      if (!traversal.next_row(state.at)) return false;
+      state.share = shares[state.at.vertex];
+    }
+    const graph::Location slot = slot_of_edge[state.at.edge];
+    message = {&slots[slot.index()], slot.pe(), state.share};
+    return true;
+  }
+};
+
+/// What comes along the edges into this PE's vertices.
+struct Arrived {
+  esker::SymmetricArray<float> shares;             // or slots
+  esker::SymmetricArray<std::uint32_t> source_of;  // share of each edge in; empty: edge e has slot e
+  bool changes;                                    // while it is read
+
+  ESKER_HD float operator[](std::uint64_t edge) const {
+    const std::uint64_t at = source_of.size() == 0 ? edge : source_of[edge];
+    return changes ? reinterpret_cast<const esker::DeviceAtomic<float>&>(shares[at]).load_relaxed()
+                   : shares[at];
+  }
+  /// Of every `step`-th edge from `begin` on. Four sums, so that no addition waits for the one before.
+  ESKER_HD double sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
+    double sums[4] = {};
+    std::uint64_t e = begin;
+    for (; e + 3 * step < end; e += 4 * step) {
+      for (int i = 0; i < 4; ++i) sums[i] += static_cast<double>((*this)[e + i * step]);
+    }
+    for (; e < end; e += step) sums[0] += static_cast<double>((*this)[e]);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+};
+
+/// On a GPU, waves take blocks of hubs' edges in turn and add each up, so that a hub finds most of its sum
+/// made. A wave's lanes read neighbouring edges together.
+struct SumBlocks {
+  Arrived arrived;
+  esker::SymmetricArray<std::uint64_t> blocks;
+  esker::SymmetricArray<double> block_sums;
+  std::uint64_t block;       // edges
+  std::uint64_t begin, end;  // of `blocks`
+  ESKER_HD void operator()(esker::GroupLane& lane) const {
+    const std::uint32_t width = lane.wave().size();
+    const std::uint32_t me = lane.wave().index();
+    for (std::uint64_t i = begin + lane.global_id() / width; i < end; i += lane.lanes() / width) {
+      const std::uint64_t b = blocks[i];
+      const double sum =
+          lane.wave().reduce(arrived.sum(b * block + me, (b + 1) * block, width), esker::Sum{});
+      if (me == 0) block_sums[b] = sum;
+    }
+  }
+};
+
+/// What was found at some vertices.
+struct Sums {
+  double dangling = 0;  // rank of vertices without edges
+  double change = 0;    // of all ranks, in absolute value
+};
+
+/// Vertices get their new ranks and shares.
+struct Gather {
+  Arrived arrived;
+  esker::SymmetricArray<std::uint64_t> first_in;
+  esker::SymmetricArray<float> per_edge;  // 1 / edges out of each vertex, 0 without
+  esker::SymmetricArray<float> ranks;
+  esker::SymmetricArray<float> shares;
+  esker::SymmetricArray<double> block_sums;
+  esker::SymmetricArray<Sums> sums;
+  std::uint64_t begin, end;  // vertices
+  std::uint64_t block;       // edges; 0: there are no block sums
+  double base;               // of every rank
+
+  /// Of what comes to vertex v, every `step`-th from number `from` on, by whole blocks where there are some.
+  ESKER_HD double part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
+    const std::uint64_t first = first_in[v], last = first_in[v + 1];
+    if (block == 0 || last - first < 2 * block) return arrived.sum(first + from, last, step);
+    const std::uint64_t first_block = (first + block - 1) / block, last_block = last / block;
+    double sum = arrived.sum(first + from, first_block * block, step);
+    for (std::uint64_t b = first_block + from; b < last_block; b += step) sum += block_sums[b];
+    return sum + arrived.sum(last_block * block + from, last, step);
+  }
+  ESKER_HD void give_rank(std::uint64_t v, double sum, Sums& mine) const {
+    const double rank = base + kDamping * sum, old = static_cast<double>(ranks[v]);
+    mine.change += rank < old ? old - rank : rank - old;
+    if (per_edge[v] == 0) mine.dangling += rank;
+    ranks[v] = static_cast<float>(rank);
+    const float share = ranks[v] * per_edge[v];
+    if (arrived.changes) {
+      reinterpret_cast<esker::DeviceAtomic<float>&>(shares[v]).store_relaxed(share);
+    } else {
+      shares[v] = share;
+    }
+  }
+};
+
+/// On the CPU, each lane has a run of vertices.
+struct GatherByLane {
+  Gather gather;
+  std::uint64_t per_lane;
+  ESKER_HD void operator()(esker::Lane lane) const {
+    const Gather own = gather;  // nothing that is stored can be thought to change it
+    Sums mine;
+    const std::uint64_t first = own.begin + lane.global_id() * per_lane;
+    const std::uint64_t last = own.end - first < per_lane ? own.end : first + per_lane;
+    for (std::uint64_t v = first; v < last; ++v) own.give_rank(v, own.part_of(v, 0, 1), mine);
+    own.sums[lane.global_id()] = mine;
+  }
+};
+
+/// On a GPU, waves take vertices in turn, and a wave adds up the parts of its sum.
+struct GatherByWave {
+  Gather gather;
+  ESKER_HD void operator()(esker::GroupLane& lane) const {
+    Sums mine;
+    const std::uint32_t width = lane.wave().size();
+    const std::uint32_t me = lane.wave().index();
+    for (std::uint64_t v = gather.begin + lane.global_id() / width; v < gather.end;
+         v += lane.lanes() / width) {
+      const double sum = lane.wave().reduce(gather.part_of(v, me, width), esker::Sum{});
+      if (me == 0) gather.give_rank(v, sum, mine);
+    }
+    mine.dangling = lane.group().reduce(mine.dangling, esker::Sum{});
+    mine.change = lane.group().reduce(mine.change, esker::Sum{});
+    if (lane.lane() == 0) gather.sums[lane.group_id()] = mine;
+  }
+};
+
+}  // namespace pagerank
