@@ -5,6 +5,7 @@
 // slot of its own, as in the thesis (section 5.4).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include <esker/atomic.hpp>
@@ -76,33 +77,55 @@ struct PushEdges {
   }
 };
 
+/// Where what comes along an edge stands.
+enum class Reading {
+  kSlots,         // in the edge's slot
+  kShares,        // it is the share of the vertex that the edge leaves,
+  kMovingShares,  // which others write while it is read
+};
+
 /// What comes along the edges into this PE's vertices.
+template <Reading kReading>
 struct Arrived {
-  esker::SymmetricArray<float> shares;             // or slots
-  esker::SymmetricArray<std::uint32_t> source_of;  // share of each edge in; empty: edge e has slot e
-  bool changes;                                    // while it is read
+  static constexpr bool kMoves = kReading == Reading::kMovingShares;
+  esker::SymmetricArray<float> shares;  // or slots
+  esker::SymmetricArray<std::uint32_t> source_of;
 
   ESKER_HD float operator[](std::uint64_t edge) const {
-    const std::uint64_t at = source_of.size() == 0 ? edge : source_of[edge];
-    return changes ? reinterpret_cast<const esker::DeviceAtomic<float>&>(shares[at]).load_relaxed()
-                   : shares[at];
+    if constexpr (kReading == Reading::kSlots) return shares[edge];
+    const float& share = shares[source_of[edge]];
+    if constexpr (!kMoves) return share;
+    return reinterpret_cast<const esker::DeviceAtomic<float>&>(share).load_relaxed();
   }
-  /// Of every `step`-th edge from `begin` on. Four sums, so that no addition waits for the one before.
+  /// Of every `step`-th edge from `begin` on. Few are added up as they are; of many, four sums at a time, so
+  /// that no addition waits for the one before, and as doubles, so that a hub's is exact.
   ESKER_HD double sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
-    double sums[4] = {};
+    if (begin + kFew * step >= end) {
+      float few = 0;
+      for (std::uint64_t e = begin; e < end; e += step) few += (*this)[e];
+      return static_cast<double>(few);
+    }
+    double a = 0, b = 0, c = 0, d = 0;
     std::uint64_t e = begin;
     for (; e + 3 * step < end; e += 4 * step) {
-      for (int i = 0; i < 4; ++i) sums[i] += static_cast<double>((*this)[e + i * step]);
+      a += static_cast<double>((*this)[e]);
+      b += static_cast<double>((*this)[e + step]);
+      c += static_cast<double>((*this)[e + 2 * step]);
+      d += static_cast<double>((*this)[e + 3 * step]);
     }
-    for (; e < end; e += step) sums[0] += static_cast<double>((*this)[e]);
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for (; e < end; e += step) a += static_cast<double>((*this)[e]);
+    return (a + b) + (c + d);
   }
+
+ private:
+  static constexpr std::uint64_t kFew = 8;
 };
 
 /// On a GPU, waves take blocks of hubs' edges in turn and add each up, so that a hub finds most of its sum
 /// made. A wave's lanes read neighbouring edges together.
+template <Reading kReading>
 struct SumBlocks {
-  Arrived arrived;
+  Arrived<kReading> arrived;
   esker::SymmetricArray<std::uint64_t> blocks;
   esker::SymmetricArray<double> block_sums;
   std::uint64_t block;       // edges
@@ -126,8 +149,9 @@ struct Sums {
 };
 
 /// Vertices get their new ranks and shares.
+template <Reading kReading>
 struct Gather {
-  Arrived arrived;
+  Arrived<kReading> arrived;
   esker::SymmetricArray<std::uint64_t> first_in;
   esker::SymmetricArray<float> per_edge;  // 1 / edges out of each vertex, 0 without
   esker::SymmetricArray<float> ranks;
@@ -148,12 +172,12 @@ struct Gather {
     return sum + arrived.sum(last_block * block + from, last, step);
   }
   ESKER_HD void give_rank(std::uint64_t v, double sum, Sums& mine) const {
-    const double rank = base + kDamping * sum, old = static_cast<double>(ranks[v]);
-    mine.change += rank < old ? old - rank : rank - old;
+    const double rank = base + kDamping * sum;
+    mine.change += std::fabs(rank - static_cast<double>(ranks[v]));
     if (per_edge[v] == 0) mine.dangling += rank;
     ranks[v] = static_cast<float>(rank);
     const float share = ranks[v] * per_edge[v];
-    if (arrived.changes) {
+    if constexpr (Arrived<kReading>::kMoves) {
       reinterpret_cast<esker::DeviceAtomic<float>&>(shares[v]).store_relaxed(share);
     } else {
       shares[v] = share;
@@ -162,11 +186,12 @@ struct Gather {
 };
 
 /// On the CPU, each lane has a run of vertices.
+template <Reading kReading>
 struct GatherByLane {
-  Gather gather;
+  Gather<kReading> gather;
   std::uint64_t per_lane;
   ESKER_HD void operator()(esker::Lane lane) const {
-    const Gather own = gather;  // nothing that is stored can be thought to change it
+    const Gather<kReading> own = gather;  // nothing that is stored can be thought to change it
     Sums mine;
     const std::uint64_t first = own.begin + lane.global_id() * per_lane;
     const std::uint64_t last = own.end - first < per_lane ? own.end : first + per_lane;
@@ -176,8 +201,9 @@ struct GatherByLane {
 };
 
 /// On a GPU, waves take vertices in turn, and a wave adds up the parts of its sum.
+template <Reading kReading>
 struct GatherByWave {
-  Gather gather;
+  Gather<kReading> gather;
   ESKER_HD void operator()(esker::GroupLane& lane) const {
     Sums mine;
     const std::uint32_t width = lane.wave().size();

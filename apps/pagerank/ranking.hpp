@@ -194,27 +194,34 @@ class Ranking {
   }
 
   Sums gather(const Phase& phase, double base) {
+    if (sweep_.by_edge) return gather(phase, base, Arrived<Reading::kSlots>{slots_, {}});
+    if (sweep_.in_place)
+      return gather(phase, base, Arrived<Reading::kMovingShares>{shares(now_), mirrors_->source_of});
+    return gather(phase, base, Arrived<Reading::kShares>{shares(now_), mirrors_->source_of});
+  }
+
+  template <Reading kReading>
+  Sums gather(const Phase& phase, double base, const Arrived<kReading>& arrived) {
     Sums total;
     const std::uint64_t count = phase.end - phase.begin;
     if (count == 0) return total;
-    const Arrived arrived = sweep_.by_edge ? Arrived{slots_, {}, false}
-                                           : Arrived{shares(now_), mirrors_->source_of, sweep_.in_place};
-    const Gather gather{arrived, first_in_,   per_edge_, ranks_, shares(1 - now_), block_sums_,
-                        sums_,   phase.begin, phase.end, block_, base};
+    const Gather<kReading> gather{arrived, first_in_,   per_edge_, ranks_, shares(1 - now_), block_sums_,
+                                  sums_,   phase.begin, phase.end, block_, base};
     std::uint64_t parts = 0;
     if (rt_.runs_on_device()) {
       parts = std::min(kMostParts, count);
       const esker::LaunchShape shape{parts * kGroupLanes, kGroupLanes};
       if (phase.begin_block < phase.end_block) {
         rt_.launch_shape(
-            shape, SumBlocks{arrived, blocks_, block_sums_, block_, phase.begin_block, phase.end_block},
+            shape,
+            SumBlocks<kReading>{arrived, blocks_, block_sums_, block_, phase.begin_block, phase.end_block},
             "pagerank-sum-blocks");
       }
-      rt_.launch_shape(shape, GatherByWave{gather}, "pagerank-gather");
+      rt_.launch_shape(shape, GatherByWave<kReading>{gather}, "pagerank-gather");
     } else {
       const std::uint64_t per_lane = (count + kMostParts - 1) / kMostParts;
       parts = (count + per_lane - 1) / per_lane;
-      rt_.launch_shape({parts, kHostGroupLanes}, GatherByLane{gather, per_lane}, "pagerank-gather");
+      rt_.launch_shape({parts, kHostGroupLanes}, GatherByLane<kReading>{gather, per_lane}, "pagerank-gather");
     }
     std::vector<Sums> sums(parts);
     rt_.heap().read(sums_, 0, std::span(sums));
