@@ -29,9 +29,13 @@ class Appender {
   Appender(const Appender&) = delete;
   Appender& operator=(const Appender&) = delete;
 
-  ESKER_HD void add(std::uint64_t vertex) {
-    own_[count_++] = static_cast<std::uint32_t>(vertex);
-    if (count_ == kMost) flush();
+  ESKER_HD void add(std::uint32_t vertex) {
+    if constexpr (kRun == 1) {  // compilers for GPUs add up constants of a wave's lanes
+      list_[lists_.reserve(name_, 1)] = vertex;
+    } else {
+      own_[count_++] = vertex;
+      if (count_ == kMost) flush();
+    }
   }
 
  private:

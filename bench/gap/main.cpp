@@ -78,6 +78,8 @@ int run(int argc, char** argv) {
       .add("json", &o.json, "write one JSON object to this file; - is standard output");
   const Config config = line.parse(argc, argv);
   o.source.complete("small");
+  if (o.threads == 0 || o.delta == 0 || o.repeats == 0)
+    throw UsageError("--threads, --delta and --repeats are above 0");
   const bool weighted = o.kernel == "sssp";
   nlohmann::json report = provenance("gap");
   const SharedGraph graph = read_graph(config, o, weighted);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "shared_graph.hpp"
@@ -135,9 +136,10 @@ class SharedShortestPaths {
   }
 
   void fuse(std::size_t bin, std::vector<Bin>& bins) {
+    Bin mine;
     while (bin < bins.size() && !bins[bin].empty() && bins[bin].size() < kFused) {
-      const Bin mine = std::move(bins[bin]);
-      bins[bin].clear();
+      mine.clear();
+      std::swap(mine, bins[bin]);
       for (const Vertex u : mine) relax(u, bins);
     }
   }
