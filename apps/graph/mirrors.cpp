@@ -131,8 +131,8 @@ void tell_sources(esker::Runtime& rt, const DistributedGraph& graph, const std::
   const Arrivals in = count_arrivals(rt, graph);
   mirrors.first_in = in.first;
   mirrors.source_of = rt.heap().allocate<std::uint32_t>(in.most);
-  const auto store = rt.register_handler<std::uint64_t, std::uint64_t>("graph-store-source",
-                                                                       StoreSource{mirrors.source_of});
+  const auto store =
+      rt.register_handler<std::uint64_t, std::uint64_t>("graph-store-source", StoreSource{mirrors.source_of});
   const EdgeTraversal traversal(rt, graph.first, graph.my_vertices, graph.my_edges);
   rt.launch(traversal.lanes(), TellSources{traversal, graph.edges, firsts, all_locations, in.first, store},
             "graph-tell-sources");

@@ -17,10 +17,10 @@ namespace graph {
 /// PE with an edge to one of this PE's. The edges into v leave the vertices whose elements here are
 /// source_of[first_in[v]] to source_of[first_in[v + 1] - 1], in no particular order.
 ///
-/// Runs. A PE's mirrors of one other PE's vertices are in order of these vertices, from a multiple of kRun on,
-/// so that one put fills kRun of them. Of this PE's run r, the vertices are sent[kRun * r] to
-/// sent[kRun * r + kRun - 1], in rising order, and their mirrors begin at mirrors[r]. Where vertices are too
-/// few, the last is there several times, and so is its mirror. Runs are in order of their last vertex.
+/// Runs. A PE's mirrors of one other PE's vertices are in order of these vertices, from a multiple of kRun
+/// on, so that one put fills kRun of them. Of this PE's run r, the vertices are sent[kRun * r] to sent[kRun *
+/// r + kRun - 1], in rising order, and their mirrors begin at mirrors[r]. Where vertices are too few, the
+/// last is there several times, and so is its mirror. Runs are in order of their last vertex.
 struct Mirrors {
   static constexpr std::uint64_t kRun = 4;
   esker::SymmetricArray<std::uint32_t> sent;

@@ -19,7 +19,7 @@ namespace {
 
 using pagerank::kDamping;
 
-constexpr double kMostError = 1e-6;  // L1 distance to the serial ranks of as many iterations
+constexpr double kMostError = 1e-6;     // L1 distance to the serial ranks of as many iterations
 constexpr std::uint64_t kExact = 1000;  // iterations after which serial ranks no longer change
 
 struct Options : harness::Options {

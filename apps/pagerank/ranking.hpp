@@ -28,9 +28,9 @@ struct Sweep {
 
 /// Contract. run() after prepare(); both are collective.
 ///
-/// State. Between iterations `ranks` has this PE's ranks and `shares_[now_]` their shares; its mirrors have the
-/// others' of before the last phase. Jacobi's iterations take turns with two arrays, so that the shares that
-/// arrive for the next are none that a slower PE still reads.
+/// State. Between iterations `ranks` has this PE's ranks and `shares_[now_]` their shares; its mirrors have
+/// the others' of before the last phase. Jacobi's iterations take turns with two arrays, so that the shares
+/// that arrive for the next are none that a slower PE still reads.
 class Ranking {
  public:
   Ranking(esker::Runtime& rt, const graph::DistributedGraph& graph, Sweep sweep)
@@ -153,8 +153,8 @@ class Ranking {
           phase.end, is_last ? graph_.my_vertices : before(first, first.back() * p / sweep_.phases));
       phase.end = std::min(phase.end, graph_.my_vertices);
       phase.begin_run = std::exchange(phase.end_run, mirrors_ ? before(mirrors_->last, phase.end) : 0);
-      phase.begin_block = std::exchange(
-          phase.end_block, before(blocks, block_ == 0 ? 0 : first[phase.end] / block_));
+      phase.begin_block =
+          std::exchange(phase.end_block, before(blocks, block_ == 0 ? 0 : first[phase.end] / block_));
       phases_.push_back(phase);
     }
   }
@@ -182,8 +182,8 @@ class Ranking {
   /// Collective. What the vertices of the phase have goes to where their edges lead.
   void push(styles::Superstep& superstep, const Phase& phase) {
     if (sweep_.by_edge) {
-      superstep.run(traversal_->lanes(), PushEdges{*traversal_, slots_of_edges_->of_edge, shares(now_), slots_},
-                    "pagerank");
+      superstep.run(traversal_->lanes(),
+                    PushEdges{*traversal_, slots_of_edges_->of_edge, shares(now_), slots_}, "pagerank");
       return;
     }
     const std::uint64_t per_lane = rt_.runs_on_device() ? 1 : kHostRuns;
@@ -205,8 +205,9 @@ class Ranking {
     Sums total;
     const std::uint64_t count = phase.end - phase.begin;
     if (count == 0) return total;
-    const Gather<kReading> gather{arrived, first_in_,   per_edge_, ranks_, shares(1 - now_), block_sums_,
-                                  sums_,   phase.begin, phase.end, block_, base};
+    const Gather<kReading> gather{arrived,          first_in_,   per_edge_, ranks_,
+                                  shares(1 - now_), block_sums_, sums_,     phase.begin,
+                                  phase.end,        block_,      base};
     std::uint64_t parts = 0;
     if (rt_.runs_on_device()) {
       parts = std::min(kMostParts, count);

@@ -27,7 +27,8 @@ enum class Next { kSuperstep, kGoOn, kEnd };
 ///
 /// State.    A bucket: distances below the threshold. It rises by `delta` when no vertex below it is left on
 ///           any PE, past distances that no vertex has. Without a delta it is infinite.
-/// Contract. start(). Then take() and relaxing what it has taken, until it finds nothing, and next(), which is
+/// Contract. start(). Then take() and relaxing what it has taken, until it finds nothing, and next(), which
+/// is
 ///           collective, until that says kEnd. Other PEs' messages reach this PE's vertices in the superstep
 ///           that kSuperstep asks for, and at no other time.
 template <class D>
@@ -52,8 +53,9 @@ class Frontier {
 
   /// All vertices are far; `here`: this PE has the source, its vertex `source`.
   void start(bool here, std::uint64_t source) {
-    harness::fill(rt_, lists_.vertices, lists_.vertices.size(),
-                  [](std::uint64_t) { return Vertex<D>{kFar<D>, 0}; });
+    harness::fill(rt_, lists_.vertices, lists_.vertices.size(), [](std::uint64_t) {
+      return Vertex<D>{kFar<D>, 0};
+    });
     Lengths lengths{};
     if (here) {
       const std::array<Vertex<D>, 1> vertex{{{0, Vertex<D>::kFallen}}};
@@ -83,8 +85,8 @@ class Frontier {
     return taken_ > 0;
   }
 
-  /// Collective, when this PE has nothing left to take. `asks`: it asks for a superstep. Where no PE does, the
-  /// threshold rises, and PEs go on, or all is done.
+  /// Collective, when this PE has nothing left to take. `asks`: it asks for a superstep. Where no PE does,
+  /// the threshold rises, and PEs go on, or all is done.
   Next next(bool asks) {
     std::array<D, 1> least{};
     rt_.heap().read(least_, 0, std::span<D>(least));

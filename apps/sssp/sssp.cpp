@@ -1,11 +1,12 @@
 // Single-source shortest paths: the least sum of weights on a way from the source to each vertex.
 //
-// Invariant. Distances are doubles, or integers where all weights are. A way's length is its weights added from
-// the source on, each sum rounded. Rounding keeps order and weights are not negative, so the least length of
-// all ways to a vertex is one number in whatever order ways are tried: relaxation in any order and Dijkstra's
-// algorithm end with the same bits. Between rounds, a vertex's distance is the length of some way to it, or
-// infinity; every vertex whose distance has fallen since it was relaxed is in one of the frontier's lists. Of
-// other PEs' vertices a PE knows the least distance that it has found itself, which it tells once a round.
+// Invariant. Distances are doubles, or integers where all weights are. A way's length is its weights added
+// from the source on, each sum rounded. Rounding keeps order and weights are not negative, so the least
+// length of all ways to a vertex is one number in whatever order ways are tried: relaxation in any order and
+// Dijkstra's algorithm end with the same bits. Between rounds, a vertex's distance is the length of some way
+// to it, or infinity; every vertex whose distance has fallen since it was relaxed is in one of the frontier's
+// lists. Of other PEs' vertices a PE knows the least distance that it has found itself, which it tells once a
+// round.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -110,8 +111,8 @@ class ShortestPaths {
   /// Collective.
   void put(styles::Superstep& superstep) {
     const auto& lists = frontier_.lists();
-    superstep.run(frontier_.taken(),
-                  sssp::OfferByPut<D>{lists.taken, edges_, edge_slots_->of_edge, slots_}, "sssp");
+    superstep.run(frontier_.taken(), sssp::OfferByPut<D>{lists.taken, edges_, edge_slots_->of_edge, slots_},
+                  "sssp");
     rt_.launch(graph_.my_vertices, sssp::LowerFromSlots<D>{lists, edge_slots_->first, slots_}, "sssp-lower");
   }
 
@@ -132,13 +133,13 @@ class ShortestPaths {
   graph::RemoteEndpoints endpoints_;
   esker::SymmetricArray<sssp::Edge<D>> edges_;
   sssp::Frontier<D> frontier_;
-  esker::Handler<Vertex<D>, D> lower_;           // --relax am
+  esker::Handler<Vertex<D>, D> lower_;          // --relax am
   std::optional<graph::EdgeSlots> edge_slots_;  // --relax put
   esker::SymmetricArray<D> slots_;
 };
 
-/// Collective. Throws a UsageError if a weight is negative. Whether weights are integers, and no way's weights
-/// add up to what is none of 32 bits.
+/// Collective. Throws a UsageError if a weight is negative. Whether weights are integers, and no way's
+/// weights add up to what is none of 32 bits.
 bool fit_integers(esker::Runtime& rt, const graph::DistributedGraph& graph) {
   double least[1] = {0}, most[1] = {0};  // those that are no integers count as infinite
   graph::for_each_chunk(rt, graph, [&](std::uint64_t, std::span<const graph::Edge> edges) {

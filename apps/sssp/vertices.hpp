@@ -31,8 +31,8 @@ struct Vertex {
   ESKER_HD Distance distance_now() const {
     return reinterpret_cast<const esker::DeviceAtomic<Distance>&>(distance).load_relaxed();
   }
-  /// Lowers it to `candidate`, if it is above. True if it was in no list of those that have fallen: it belongs
-  /// there from now on. Any lanes and handlers at once.
+  /// Lowers it to `candidate`, if it is above. True if it was in no list of those that have fallen: it
+  /// belongs there from now on. Any lanes and handlers at once.
   ESKER_HD bool falls_to(Distance candidate) {
     Distance seen = distance_now();
     while (candidate < seen) {

@@ -1,5 +1,5 @@
-// esker-bench-gap: PageRank and shortest paths by threads on one shared graph, in the way of the GAP benchmark
-// suite. What esker-pagerank and esker-sssp are compared with (scripts/compare_gap.py).
+// esker-bench-gap: PageRank and shortest paths by threads on one shared graph, in the way of the GAP
+// benchmark suite. What esker-pagerank and esker-sssp are compared with (scripts/compare_gap.py).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -66,7 +66,8 @@ SharedGraph read_graph(const Config& config, const Options& o, bool weighted) {
 
 int run(int argc, char** argv) {
   Options o;
-  CommandLine line("esker-bench-gap", "Ranks vertices or finds shortest paths by threads that share a graph.");
+  CommandLine line("esker-bench-gap",
+                   "Ranks vertices or finds shortest paths by threads that share a graph.");
   o.source.add_to(line);
   line.add("kernel", &o.kernel, "what is computed", {"pagerank", "sssp"})
       .add("seed", &o.seed, "of a generated graph")
