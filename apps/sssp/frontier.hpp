@@ -26,7 +26,8 @@ enum class Next { kSuperstep, kGoOn, kEnd };
 /// Says which vertices are relaxed when.
 ///
 /// State.    A bucket: distances below the threshold. It rises by `delta` when no vertex below it is left on
-///           any PE, past distances that no vertex has. Without a delta it is infinite.
+///           any PE, past distances that no vertex has. Without a delta it is infinite. Vertices beyond the
+///           horizon, some buckets on, wait by themselves, so that not all are looked at for each bucket.
 /// Contract. start(). Then take() and relaxing what it has taken, until it finds nothing, and next(), which
 /// is
 ///           collective, until that says kEnd. Other PEs' messages reach this PE's vertices in the superstep
@@ -44,9 +45,15 @@ class Frontier {
                rt.heap().allocate<std::uint32_t>(vertices - graph.most_vertices + 1),
                Lists<D>::Taken::allocate(rt, graph, Lists<D>::Taken::kMostOnDevice),
                rt.heap().allocate<std::uint64_t>(Lists<D>::kLists)},
-        held_{rt.heap().allocate<std::uint32_t>(graph.most_vertices)},
-        held_next_{rt.heap().allocate<std::uint32_t>(graph.most_vertices)},
-        least_{rt.heap().allocate<D>(1)} {}
+        held_{Lists<D>::kHeld,
+              Vertex<D>::kHeld,
+              rt.heap().allocate<std::uint32_t>(graph.most_vertices),
+              {rt.heap().allocate<D>(1)}},
+        far_{Lists<D>::kFar,
+             Vertex<D>::kFar,
+             rt.heap().allocate<std::uint32_t>(graph.most_vertices),
+             {rt.heap().allocate<D>(1)}},
+        stay_{rt.heap().allocate<std::uint32_t>(graph.most_vertices)} {}
 
   const Lists<D>& lists() const { return lists_; }
   std::uint64_t taken() const { return taken_; }
@@ -65,8 +72,10 @@ class Frontier {
       lengths[Lists<D>::kFallen] = 1;
     }
     write_lengths(lengths);
-    write_least(kFar<D>);
+    write_least(held_, kFar<D>);
+    write_least(far_, kFar<D>);
     threshold_ = delta_ > 0 ? bucket_end(0) : kFar<D>;
+    horizon_ = delta_ > 0 ? bucket_end(kWindow * delta_) : kFar<D>;
   }
 
   /// Takes this PE's fallen vertices of the bucket, with their edges. False: there are none.
@@ -77,7 +86,7 @@ class Frontier {
     if (fallen > 0) {
       write_lengths(lengths);
       graph::launch_runs(rt_, fallen, "sssp-take", [&]<std::uint64_t kRun>() {
-        return TakeFallen<D, kRun>{lists_, fallen, held_, {least_}, threshold_};
+        return TakeFallen<D, kRun>{lists_, fallen, held_, far_, threshold_, horizon_};
       });
       lengths = read_lengths();
     }
@@ -88,15 +97,19 @@ class Frontier {
   /// Collective, when this PE has nothing left to take. `asks`: it asks for a superstep. Where no PE does,
   /// the threshold rises, and PEs go on, or all is done.
   Next next(bool asks) {
-    std::array<D, 1> least{};
-    rt_.heap().read(least_, 0, std::span<D>(least));
-    // Nothing held is at distance 0, which is below every threshold.
-    std::array<double, 1> all{asks ? 0 : static_cast<double>(least[0])};
+    const D least = std::min(least_of(held_), least_of(far_));
+    // Nothing waits at distance 0, which is below every threshold.
+    std::array<double, 1> all{asks ? 0 : static_cast<double>(least)};
     rt_.all_reduce(std::span<double>(all), esker::Reduction::kMin);
     if (all[0] == 0) return Next::kSuperstep;
     if (!(all[0] < static_cast<double>(kFar<D>))) return Next::kEnd;
     const D last = std::exchange(threshold_, bucket_end(all[0]));
-    if (least[0] < threshold_) release_held(last);
+    if (threshold_ > horizon_) {
+      horizon_ = bucket_end(all[0] + kWindow * delta_);
+      if (least_of(far_) < horizon_) release(far_, held_, last, horizon_);
+    }
+    const Waiting<D> fallen{Lists<D>::kFallen, Vertex<D>::kFallen, lists_.fallen, {}};
+    if (least_of(held_) < threshold_) release(held_, fallen, last, threshold_);
     return Next::kGoOn;
   }
 
@@ -109,6 +122,7 @@ class Frontier {
   }
 
  private:
+  static constexpr double kWindow = 16;  // buckets below the horizon, when it rises
   using Lengths = std::array<std::uint64_t, Lists<D>::kLists>;
 
   Lengths read_lengths() const {
@@ -119,22 +133,27 @@ class Frontier {
   void write_lengths(const Lengths& lengths) {
     rt_.heap().write(lists_.lengths, 0, std::span<const std::uint64_t>(lengths));
   }
-  void write_least(D least) {
+  D least_of(const Waiting<D>& waiting) const {
+    std::array<D, 1> least{};
+    rt_.heap().read(waiting.least.word, 0, std::span<D>(least));
+    return least[0];
+  }
+  void write_least(const Waiting<D>& waiting, D least) {
     const std::array<D, 1> word{least};
-    rt_.heap().write(least_, 0, std::span<const D>(word));
+    rt_.heap().write(waiting.least.word, 0, std::span<const D>(word));
   }
 
-  /// Those that the threshold has risen past have fallen, as if only now.
-  void release_held(D last) {
+  /// Those that have waited for `end`, which was `begin`, go on to another list.
+  void release(Waiting<D>& from, const Waiting<D>& to, D begin, D end) {
     Lengths lengths = read_lengths();
-    const std::uint64_t held = lengths[Lists<D>::kHeld];
-    write_least(kFar<D>);
-    graph::launch_runs(rt_, held, "sssp-take-held", [&]<std::uint64_t kRun>() {
-      return TakeHeld<D, kRun>{lists_, held, held_, held_next_, {least_}, last, threshold_};
+    const std::uint64_t count = lengths[from.name];
+    write_least(from, kFar<D>);
+    graph::launch_runs(rt_, count, "sssp-release", [&]<std::uint64_t kRun>() {
+      return Release<D, kRun>{lists_, count, from, to, stay_, begin, end};
     });
     lengths = read_lengths();
-    std::swap(held_, held_next_);
-    lengths[Lists<D>::kHeld] = std::exchange(lengths[Lists<D>::kHeldNext], 0);
+    std::swap(from.list, stay_);
+    lengths[from.name] = std::exchange(lengths[Lists<D>::kStay], 0);
     write_lengths(lengths);
   }
 
@@ -149,9 +168,9 @@ class Frontier {
   esker::Runtime& rt_;
   double delta_;
   Lists<D> lists_;
-  esker::SymmetricArray<std::uint32_t> held_, held_next_;
-  esker::SymmetricArray<D> least_;  // of what is held, or less
-  D threshold_ = kFar<D>;
+  Waiting<D> held_, far_;
+  esker::SymmetricArray<std::uint32_t> stay_;
+  D threshold_ = kFar<D>, horizon_ = kFar<D>;
   std::uint64_t taken_ = 0;
 };
 

@@ -66,18 +66,28 @@ struct Least {
   }
 };
 
-/// Fallen vertices, kRun a lane: below the threshold they are taken, others held.
+/// Vertices that wait, in one of two lists: those below the horizon, which are looked at whenever the
+/// threshold rises, and those beyond. A vertex may be in both, where it has fallen from one to the other.
+template <class D>
+struct Waiting {
+  typename Lists<D>::Name name;
+  typename Vertex<D>::Marks mark;
+  esker::SymmetricArray<std::uint32_t> list;
+  Least<D> least;  // of the list, or less
+};
+
+/// Fallen vertices, kRun a lane: below the threshold they are taken, others wait.
 template <class D, std::uint64_t kRun>
 struct TakeFallen {
   Lists<D> lists;
   std::uint64_t count;
-  esker::SymmetricArray<std::uint32_t> held;
-  Least<D> least;
-  D threshold;
+  Waiting<D> held, far;
+  D threshold, horizon;
   ESKER_HD void operator()(esker::Lane lane) const {
     const RunOf<kRun> run(lane.global_id(), count);
-    Appender<D, kRun> holds(lists, Lists<D>::kHeld, held);
-    D nearest = kFar<D>;
+    Appender<D, kRun> holds(lists, held.name, held.list);
+    Appender<D, kRun> puts_off(lists, far.name, far.list);
+    D nearest_held = kFar<D>, nearest_far = kFar<D>;
     std::uint64_t took = run.first, parts = 0;  // the list from run.first to `took`: who is taken
     for (std::uint64_t i = run.first; i < run.end; ++i) {
       const std::uint32_t v = lists.fallen[i];
@@ -89,12 +99,16 @@ struct TakeFallen {
         parts += lists.taken.count(v);
         continue;
       }
+      const bool is_far = vertex.distance >= horizon;
+      D& nearest = is_far ? nearest_far : nearest_held;
       nearest = vertex.distance < nearest ? vertex.distance : nearest;
-      if ((vertex.marks & Vertex<D>::kHeld) != 0) continue;
-      vertex.marks |= Vertex<D>::kHeld;
-      holds.add(v);
+      const auto mark = is_far ? far.mark : held.mark;
+      if ((vertex.marks & mark) != 0) continue;
+      vertex.marks |= mark;
+      (is_far ? puts_off : holds).add(v);
     }
-    least.lower(nearest);
+    held.least.lower(nearest_held);
+    far.least.lower(nearest_far);
     if (parts == 0) return;
     std::uint64_t at = lists.reserve(Lists<D>::kTaken, parts);
     for (std::uint64_t i = run.first; i < took; ++i) {
@@ -104,33 +118,37 @@ struct TakeFallen {
   }
 };
 
-/// Held vertices, when the threshold has risen from `last`. One below that fell since and has had its turn.
+/// Waiting vertices, kRun a lane, when what they wait for has risen to `end`: those below it go on to the
+/// next list, unless they are there, or have fallen below `begin` since and had their turn. Others stay.
 template <class D, std::uint64_t kRun>
-struct TakeHeld {
+struct Release {
   Lists<D> lists;
   std::uint64_t count;
-  esker::SymmetricArray<std::uint32_t> held, held_next;
-  Least<D> least;
-  D last, threshold;
+  Waiting<D> from, to;
+  esker::SymmetricArray<std::uint32_t> stay;
+  D begin, end;
   ESKER_HD void operator()(esker::Lane lane) const {
     const RunOf<kRun> run(lane.global_id(), count);
-    Appender<D, kRun> holds(lists, Lists<D>::kHeldNext, held_next);
-    Appender<D, kRun> falls(lists, Lists<D>::kFallen, lists.fallen);
-    D nearest = kFar<D>;
+    Appender<D, kRun> stays(lists, Lists<D>::kStay, stay);
+    Appender<D, kRun> goes(lists, to.name, to.list);
+    D nearest_from = kFar<D>, nearest_to = kFar<D>;
     for (std::uint64_t i = run.first; i < run.end; ++i) {
-      const std::uint32_t v = held[i];
+      const std::uint32_t v = from.list[i];
       Vertex<D>& vertex = lists.vertices[v];
-      if (vertex.distance >= threshold) {
-        nearest = vertex.distance < nearest ? vertex.distance : nearest;
-        holds.add(v);
+      const bool remains = vertex.distance >= end;
+      D& nearest = remains ? nearest_from : nearest_to;
+      nearest = vertex.distance < nearest ? vertex.distance : nearest;
+      if (remains) {
+        stays.add(v);
         continue;
       }
-      vertex.marks &= ~Vertex<D>::kHeld;
-      if (vertex.distance < last) continue;
-      vertex.marks |= Vertex<D>::kFallen;
-      falls.add(v);
+      vertex.marks &= ~from.mark;
+      if (vertex.distance < begin || (vertex.marks & to.mark) != 0) continue;
+      vertex.marks |= to.mark;
+      goes.add(v);
     }
-    least.lower(nearest);
+    from.least.lower(nearest_from);
+    if (to.least.word.size() > 0) to.least.lower(nearest_to);
   }
 };
 

@@ -22,8 +22,10 @@ inline constexpr Distance kFar = std::numeric_limits<Distance>::has_infinity
 template <class Distance>
 struct Vertex {
   using Marks = std::conditional_t<sizeof(Distance) == 8, std::uint64_t, std::uint32_t>;
-  static constexpr Marks kFallen = 1;  // in the list of those whose distance has fallen
-  static constexpr Marks kHeld = 2;    // in the list of those that wait for a higher threshold
+  // Which lists it is in.
+  static constexpr Marks kFallen = 1;  // of those whose distance has fallen
+  static constexpr Marks kHeld = 2;    // of those that wait for a higher threshold
+  static constexpr Marks kFar = 4;     // of those that wait for a higher horizon
   Distance distance;
   Marks marks;
 
@@ -67,7 +69,7 @@ template <class D>
 struct Lists {
   /// Edges of vertices to relax, with the distances these had when they were taken.
   using Taken = graph::EdgeChunks<D>;
-  enum Name : std::uint64_t { kFallen, kRemote, kTaken, kHeld, kHeldNext, kLists };
+  enum Name : std::uint64_t { kFallen, kRemote, kTaken, kHeld, kFar, kStay, kLists };
 
   esker::SymmetricArray<Vertex<D>> vertices;  // this PE's, then what it has found of others'
   std::uint64_t first_remote;
