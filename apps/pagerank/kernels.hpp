@@ -99,11 +99,11 @@ struct Arrived {
   }
   /// Of every `step`-th edge from `begin` on. Few are added up as they are; of many, four sums at a time, so
   /// that no addition waits for the one before, and as doubles, so that a hub's is exact.
-  ESKER_HD double sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
+  ESKER_HD float sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
     if (begin + kFew * step >= end) {
       float few = 0;
       for (std::uint64_t e = begin; e < end; e += step) few += (*this)[e];
-      return static_cast<double>(few);
+      return few;
     }
     double a = 0, b = 0, c = 0, d = 0;
     std::uint64_t e = begin;
@@ -114,7 +114,7 @@ struct Arrived {
       d += static_cast<double>((*this)[e + 3 * step]);
     }
     for (; e < end; e += step) a += static_cast<double>((*this)[e]);
-    return (a + b) + (c + d);
+    return static_cast<float>((a + b) + (c + d));
   }
 
  private:
@@ -135,8 +135,8 @@ struct SumBlocks {
     const std::uint32_t me = lane.wave().index();
     for (std::uint64_t i = begin + lane.global_id() / width; i < end; i += lane.lanes() / width) {
       const std::uint64_t b = blocks[i];
-      const double sum =
-          lane.wave().reduce(arrived.sum(b * block + me, (b + 1) * block, width), esker::Sum{});
+      const float mine = arrived.sum(b * block + me, (b + 1) * block, width);
+      const double sum = lane.wave().reduce(static_cast<double>(mine), esker::Sum{});
       if (me == 0) block_sums[b] = sum;
     }
   }
@@ -160,29 +160,35 @@ struct Gather {
   esker::SymmetricArray<Sums> sums;
   std::uint64_t begin, end;  // vertices
   std::uint64_t block;       // edges; 0: there are no block sums
-  double base;               // of every rank
+  float base;                // of every rank
 
   /// Of what comes to vertex v, every `step`-th from number `from` on, by whole blocks where there are some.
-  ESKER_HD double part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
+  ESKER_HD float part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
     const std::uint64_t first = first_in[v], last = first_in[v + 1];
     if (block == 0 || last - first < 2 * block) return arrived.sum(first + from, last, step);
     const std::uint64_t first_block = (first + block - 1) / block, last_block = last / block;
-    double sum = arrived.sum(first + from, first_block * block, step);
+    double sum = 0;
     for (std::uint64_t b = first_block + from; b < last_block; b += step) sum += block_sums[b];
-    return sum + arrived.sum(last_block * block + from, last, step);
+    return arrived.sum(first + from, first_block * block, step) +
+           arrived.sum(last_block * block + from, last, step) + static_cast<float>(sum);
   }
-  ESKER_HD void give_rank(std::uint64_t v, double sum, Sums& mine) const {
-    const double rank = base + kDamping * sum;
-    mine.change += std::fabs(rank - static_cast<double>(ranks[v]));
-    if (per_edge[v] == 0) mine.dangling += rank;
-    ranks[v] = static_cast<float>(rank);
-    const float share = ranks[v] * per_edge[v];
+  /// In place the next vertex may wait for this share, which therefore is not made from the rank.
+  ESKER_HD void give_rank(std::uint64_t v, float came, Sums& mine) const {
+    const float each = per_edge[v];
+    const float share = each * base + (each * kDampingOfShares) * came;
     if constexpr (Arrived<kReading>::kMoves) {
       reinterpret_cast<esker::DeviceAtomic<float>&>(shares[v]).store_relaxed(share);
     } else {
       shares[v] = share;
     }
+    const float rank = base + kDampingOfShares * came;
+    mine.change += static_cast<double>(std::fabs(rank - ranks[v]));
+    if (each == 0) mine.dangling += static_cast<double>(rank);
+    ranks[v] = rank;
   }
+
+ private:
+  static constexpr auto kDampingOfShares = static_cast<float>(kDamping);
 };
 
 /// On the CPU, each lane has a run of vertices.
@@ -210,8 +216,9 @@ struct GatherByWave {
     const std::uint32_t me = lane.wave().index();
     for (std::uint64_t v = gather.begin + lane.global_id() / width; v < gather.end;
          v += lane.lanes() / width) {
-      const double sum = lane.wave().reduce(gather.part_of(v, me, width), esker::Sum{});
-      if (me == 0) gather.give_rank(v, sum, mine);
+      const auto part = static_cast<double>(gather.part_of(v, me, width));
+      const double sum = lane.wave().reduce(part, esker::Sum{});
+      if (me == 0) gather.give_rank(v, static_cast<float>(sum), mine);
     }
     mine.dangling = lane.group().reduce(mine.dangling, esker::Sum{});
     mine.change = lane.group().reduce(mine.change, esker::Sum{});

@@ -205,9 +205,9 @@ class Ranking {
     Sums total;
     const std::uint64_t count = phase.end - phase.begin;
     if (count == 0) return total;
-    const Gather<kReading> gather{arrived,          first_in_,   per_edge_, ranks_,
-                                  shares(1 - now_), block_sums_, sums_,     phase.begin,
-                                  phase.end,        block_,      base};
+    const Gather<kReading> gather{
+        arrived, first_in_,   per_edge_, ranks_, shares(1 - now_),        block_sums_,
+        sums_,   phase.begin, phase.end, block_, static_cast<float>(base)};
     std::uint64_t parts = 0;
     if (rt_.runs_on_device()) {
       parts = std::min(kMostParts, count);
