@@ -201,7 +201,11 @@ struct GatherByLane {
     Sums mine;
     const std::uint64_t first = own.begin + lane.global_id() * per_lane;
     const std::uint64_t last = own.end - first < per_lane ? own.end : first + per_lane;
-    for (std::uint64_t v = first; v < last; ++v) own.give_rank(v, own.part_of(v, 0, 1), mine);
+    for (std::uint64_t v = first, begin = own.first_in[first]; v < last; ++v) {
+      const std::uint64_t end = own.first_in[v + 1];
+      own.give_rank(v, own.arrived.sum(begin, end, 1), mine);
+      begin = end;
+    }
     own.sums[lane.global_id()] = mine;
   }
 };
