@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOLERANCE = "1e-4"
-DELTAS = {"kronecker": (2, 4, 8, 16), "road": (125, 250, 500, 1000)}
+DELTAS = {"kronecker": (1, 2, 4, 8), "road": (125, 250, 500, 1000)}
 
 
 class Failed(Exception):
