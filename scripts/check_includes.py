@@ -3,7 +3,7 @@
 
 Layers:  apps -> runtime -> net -> aggregator -> queue -> device, and pipeline -> tasks -> queue, transfer -> device
 (net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps;
-bench/peers/, bench/pipeline/, bench/tasks/ and bench/transfer/ run the same problems on other libraries, so they see those too. examples/ are
+bench/gap/, bench/peers/, bench/pipeline/, bench/tasks/ and bench/transfer/ run the same problems in other ways, so they see those too. examples/ are
 applications, which may name vendors. So may what an application is compared with, where the library has no such call.
 
 Public headers stand in include/esker/. cmake/public_headers.txt, which drives the installation too, lists them, each
@@ -38,7 +38,7 @@ FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 VENDOR_HEADER = re.compile(
     r"(cuda|hip|cub|thrust|nvtx3|cooperative_groups|ucp|ucs|uct)(/|_|\.h)|nvshmem|mpi\.h|hsa/|nv/"
 )
-APPS_READERS = ("bench/peers/", "bench/pipeline/", "bench/tasks/", "bench/transfer/")
+APPS_READERS = ("bench/gap/", "bench/peers/", "bench/pipeline/", "bench/tasks/", "bench/transfer/")
 VENDOR_RIVALS = ("apps/pipelines/launch_graph.cu",)  # graphs of launches and copies
 VENDOR_TEXT = ("transfer/plan/emit.cpp",)  # writes a program that calls CUDA
 MPI_HEADER = re.compile(r"mpi\.h")

@@ -1,5 +1,5 @@
 // Each PE lists where its vertices' edges lead, the PEs tell each other how many mirrors that makes, and each
-// edge tells its other end which of them is its vertex's.
+// edge tells its other end which element is its vertex's.
 #include "mirrors.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "edge_slots.hpp"
@@ -28,34 +29,34 @@ struct PutToEach {
 };
 
 /// Runs at the owner of the vertex, whose cursor it is; no other vertex has that cursor.
-struct StoreMirror {
+struct StoreSource {
   static constexpr std::uint64_t kOwnershipBytes = sizeof(std::uint64_t);
-  esker::SymmetricArray<std::uint32_t> mirror_of;
+  esker::SymmetricArray<std::uint32_t> source_of;
   ESKER_HD void operator()(esker::HandlerContext& /*context*/, std::uint64_t& cursor,
-                           const std::uint64_t& mirror) const {
-    mirror_of[cursor++] = static_cast<std::uint32_t>(mirror);
+                           const std::uint64_t& element) const {
+    source_of[cursor++] = static_cast<std::uint32_t>(element);
   }
 };
 
-/// A lane tells its edges' other ends which mirror there is of the vertices that they leave.
-struct TellMirrors {
+/// A lane tells its edges' other ends which element there is that of the vertices that they leave.
+struct TellSources {
   EdgeTraversal traversal;
   esker::SymmetricArray<Edge> edges;
-  esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<Location> locations;
+  esker::SymmetricArray<std::uint64_t> first;  // of each vertex's locations
+  esker::SymmetricArray<Location> locations;   // one for each PE that the vertex has edges to
   esker::SymmetricArray<std::uint64_t> cursor;
   esker::Handler<std::uint64_t, std::uint64_t> store;
   ESKER_HD void operator()(esker::WorkItem item) const {
     EdgeTraversal::State at = traversal.begin(item.global_id());
-    std::uint64_t mirror = 0;
+    std::uint64_t there = 0;
     for (;;) {
       if (!traversal.step(at)) {
         if (!traversal.next_row(at)) return;
-        mirror = first[at.vertex];
+        there = first[at.vertex];
       }
       const Location to = edges[at.edge].to;
-      while (locations[mirror].pe() != to.pe()) ++mirror;  // both are in order of PEs
-      esker::shmem_am(item, store, &cursor[to.index()], locations[mirror].index(), to.pe());
+      while (locations[there].pe() != to.pe()) ++there;  // both are in order of PEs
+      esker::shmem_am(item, store, &cursor[to.index()], locations[there].index(), to.pe());
     }
   }
 };
@@ -89,54 +90,116 @@ void for_each_row(esker::Runtime& rt, const DistributedGraph& graph, const Visit
   }
 }
 
+std::uint64_t whole_runs(std::uint64_t count) {
+  return (count + Mirrors::kRun - 1) / Mirrors::kRun * Mirrors::kRun;
+}
+
+/// Vertices whose mirrors are filled together.
+struct Run {
+  std::array<std::uint32_t, Mirrors::kRun> vertices;
+  Location mirror;  // of the first
+};
+
+/// `sent_to[p]` are this PE's vertices with mirrors on PE p, from element base[p] on.
+std::vector<Run> make_runs(const std::vector<std::vector<std::uint32_t>>& sent_to,
+                           const std::vector<std::uint64_t>& base) {
+  std::vector<Run> runs;
+  for (std::uint32_t pe = 0; pe < sent_to.size(); ++pe) {
+    const std::vector<std::uint32_t>& vertices = sent_to[pe];
+    for (std::size_t i = 0; i < vertices.size(); i += Mirrors::kRun) {
+      Run run{{}, {pe, base[pe] + i}};
+      for (std::size_t k = 0; k < Mirrors::kRun; ++k)
+        run.vertices[k] = vertices[std::min(i + k, vertices.size() - 1)];
+      runs.push_back(run);
+    }
+  }
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const Run& a, const Run& b) { return a.vertices.back() < b.vertices.back(); });
+  return runs;
+}
+
+/// Collective. Where each edge into a vertex of this PE finds what the vertex has that it leaves. `first` and
+/// `locations` are TellSources's.
+void tell_sources(esker::Runtime& rt, const DistributedGraph& graph, const std::vector<std::uint64_t>& first,
+                  const std::vector<Location>& locations, Mirrors& mirrors) {
+  std::array<std::uint64_t, 1> most{locations.size()};
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  const auto firsts = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
+  const auto all_locations = rt.heap().allocate<Location>(std::max<std::uint64_t>(1, most[0]));
+  rt.heap().write(firsts, 0, std::span<const std::uint64_t>(first));
+  rt.heap().write(all_locations, 0, std::span<const Location>(locations));
+  const Arrivals in = count_arrivals(rt, graph);
+  mirrors.first_in = in.first;
+  mirrors.source_of = rt.heap().allocate<std::uint32_t>(in.most);
+  const auto store =
+      rt.register_handler<std::uint64_t, std::uint64_t>("graph-store-source", StoreSource{mirrors.source_of});
+  const EdgeTraversal traversal(rt, graph.first, graph.my_vertices, graph.my_edges);
+  rt.launch(traversal.lanes(), TellSources{traversal, graph.edges, firsts, all_locations, in.first, store},
+            "graph-tell-sources");
+  rt.barrier_all();
+  rt.heap().write(in.first, 0, std::span<const std::uint64_t>(in.mine));
+  rt.heap().free(all_locations);
+  rt.heap().free(firsts);
+  rt.barrier_all();
+}
+
 }  // namespace
 
 Mirrors make_mirrors(esker::Runtime& rt, const DistributedGraph& graph) {
   std::vector<std::uint64_t> first(1, 0);
   std::vector<Location> locations;
-  std::vector<std::uint64_t> on_pe(rt.n_pes());
+  std::vector<std::vector<std::uint32_t>> sent_to(rt.n_pes());
   for_each_row(rt, graph, [&](std::span<const Edge> edges) {
+    const std::uint64_t vertex = first.size() - 1;
     for (std::size_t e = 0; e < edges.size(); ++e) {
       const std::uint32_t pe = edges[e].to.pe();
-      if (e == 0 || pe != edges[e - 1].to.pe()) locations.emplace_back(pe, on_pe[pe]++);
+      if (e > 0 && pe == edges[e - 1].to.pe()) continue;
+      locations.emplace_back(pe, pe == rt.pe() ? vertex : sent_to[pe].size());
+      if (pe != rt.pe()) sent_to[pe].push_back(static_cast<std::uint32_t>(vertex));
     }
     first.push_back(locations.size());
   });
 
-  // A PE keeps the mirrors of PE 0's vertices, then of PE 1's, and so on.
+  // Behind its vertices a PE keeps the mirrors of PE 0's, then of PE 1's, and so on.
+  std::vector<std::uint64_t> on_pe(rt.n_pes());
+  for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe) on_pe[pe] = whole_runs(sent_to[pe].size());
   std::vector<std::uint64_t> from_pe = all_to_all(rt, on_pe);
-  const std::uint64_t kept = std::reduce(from_pe.begin(), from_pe.end());
-  std::exclusive_scan(from_pe.begin(), from_pe.end(), from_pe.begin(), std::uint64_t{0});
+  const std::uint64_t own = whole_runs(std::max<std::uint64_t>(1, graph.most_vertices));
+  std::array<std::uint64_t, 1> size{std::reduce(from_pe.begin(), from_pe.end(), own)};
+  std::exclusive_scan(from_pe.begin(), from_pe.end(), from_pe.begin(), own);
   const std::vector<std::uint64_t> base = all_to_all(rt, from_pe);
-  for (Location& location : locations)
-    location = Location(location.pe(), base[location.pe()] + location.index());
-
-  std::array<std::uint64_t, 2> most{kept, locations.size()};
-  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
-  if (most[0] > std::numeric_limits<std::uint32_t>::max()) {
-    throw esker::Error(
-        esker::Error::Kind::kConfiguration,
-        std::to_string(most[0]) + " mirrors of vertices on a PE: at most 2^32 - 1; use more PEs");
+  rt.all_reduce(std::span<std::uint64_t>(size), esker::Reduction::kMax);
+  if (size[0] > std::numeric_limits<std::uint32_t>::max()) {
+    throw esker::Error(esker::Error::Kind::kConfiguration,
+                       std::to_string(size[0]) +
+                           " vertices and mirrors of vertices on a PE: at most 2^32 - 1; use more PEs");
   }
-  std::array<std::uint64_t, 1> all{locations.size()};
-  rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
+  for (Location& location : locations) {
+    if (location.pe() != rt.pe()) location = {location.pe(), base[location.pe()] + location.index()};
+  }
 
-  const auto firsts = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
-  const auto all_places = rt.heap().allocate<Location>(std::max<std::uint64_t>(1, most[1]));
-  rt.heap().write(firsts, 0, std::span<const std::uint64_t>(first));
-  rt.heap().write(all_places, 0, std::span<const Location>(locations));
-  const Arrivals in = count_arrivals(rt, graph);
-  const auto mirror_of = rt.heap().allocate<std::uint32_t>(in.most);
-  const auto store =
-      rt.register_handler<std::uint64_t, std::uint64_t>("graph-store-mirror", StoreMirror{mirror_of});
-  const EdgeTraversal traversal(rt, graph.first, graph.my_vertices, graph.my_edges);
-  rt.launch(traversal.lanes(), TellMirrors{traversal, graph.edges, firsts, all_places, in.first, store},
-            "graph-tell-mirrors");
-  rt.barrier_all();
-  rt.heap().write(in.first, 0, std::span<const std::uint64_t>(in.mine));
-  rt.barrier_all();
-  return {firsts,   all_places, locations.size(), all[0], std::max<std::uint64_t>(1, most[0]),
-          in.first, mirror_of};
+  const std::vector<Run> runs = make_runs(sent_to, base);
+  std::vector<std::uint32_t> sent, last;
+  std::vector<Location> to;
+  for (const Run& run : runs) {
+    sent.insert(sent.end(), run.vertices.begin(), run.vertices.end());
+    last.push_back(run.vertices.back());
+    to.push_back(run.mirror);
+  }
+  std::array<std::uint64_t, 1> all{runs.size()}, most{std::max<std::uint64_t>(1, runs.size())};
+  rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
+  rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
+  Mirrors mirrors{rt.heap().allocate<std::uint32_t>(most[0] * Mirrors::kRun),
+                  rt.heap().allocate<Location>(most[0]),
+                  std::move(last),
+                  all[0],
+                  size[0],
+                  {},
+                  {}};
+  rt.heap().write(mirrors.sent, 0, std::span<const std::uint32_t>(sent));
+  rt.heap().write(mirrors.mirrors, 0, std::span<const Location>(to));
+  tell_sources(rt, graph, first, locations, mirrors);
+  return mirrors;
 }
 
 }  // namespace graph

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <esker/esker.hpp>
 
@@ -11,22 +12,27 @@
 
 namespace graph {
 
-/// Encoding. Vertex v of this PE has a mirror on each PE that owns the other end of an edge out of v, this
-/// one included, at the locations `locations[first[v]]` to `locations[first[v + 1] - 1]`, in order of PEs. A
-/// PE's mirrors are in order of their vertices' Locations. What they hold is the application's: an array of
-/// `most` elements on the heap. The edges into v leave the vertices whose mirrors here are
-/// mirror_of[first_in[v]] to mirror_of[first_in[v + 1] - 1], in no particular order.
+/// Encoding. What vertices have is the application's: an array of `size` elements on the heap. Element v is
+/// that of this PE's vertex v; behind those of its vertices stand its mirrors, one for each vertex of another
+/// PE with an edge to one of this PE's. The edges into v leave the vertices whose elements here are
+/// source_of[first_in[v]] to source_of[first_in[v + 1] - 1], in no particular order.
+///
+/// Runs. A PE's mirrors of one other PE's vertices are in order of these vertices, from a multiple of kRun
+/// on, so that one put fills kRun of them. Of this PE's run r, the vertices are sent[kRun * r] to sent[kRun *
+/// r + kRun - 1], in rising order, and their mirrors begin at mirrors[r]. Where vertices are too few, the
+/// last is there several times, and so is its mirror. Runs are in order of their last vertex.
 struct Mirrors {
-  esker::SymmetricArray<std::uint64_t> first;
-  esker::SymmetricArray<Location> locations;
-  std::uint64_t of_mine;  // mirrors that this PE's vertices have
-  std::uint64_t of_all;   // that all PEs' vertices have
-  std::uint64_t most;     // mirrors that a PE keeps, at least 1
+  static constexpr std::uint64_t kRun = 4;
+  esker::SymmetricArray<std::uint32_t> sent;
+  esker::SymmetricArray<Location> mirrors;
+  std::vector<std::uint32_t> last;  // vertex of each run of this PE
+  std::uint64_t runs_of_all;        // of all PEs together
+  std::uint64_t size;               // a multiple of kRun, at least kRun
   esker::SymmetricArray<std::uint64_t> first_in;
-  esker::SymmetricArray<std::uint32_t> mirror_of;
+  esker::SymmetricArray<std::uint32_t> source_of;
 };
 
-/// Collective. Error{kConfiguration} if a PE had to keep more than 2^32 - 1 mirrors.
+/// Collective. Error{kConfiguration} if a PE had to keep more than 2^32 - 1 elements.
 Mirrors make_mirrors(esker::Runtime& rt, const DistributedGraph& graph);
 
 }  // namespace graph

@@ -1,207 +1,129 @@
-// The vertices whose distance has fallen, and those of them whose turn it is.
+// Which vertices are relaxed when.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_chunks.hpp"
+#include "../harness/fill.hpp"
+#include "kernels.hpp"
+#include "vertices.hpp"
 
 namespace sssp {
 
-inline constexpr double kFar = std::numeric_limits<double>::infinity();
+/// What all PEs do next.
+enum class Next { kSuperstep, kGoOn, kEnd };
 
-/// A vertex of this PE, a handler's target.
-struct Vertex {
-  static constexpr std::uint64_t kFallen = 1;  // in the list of those whose distance has fallen
-  static constexpr std::uint64_t kHeld = 2;    // in the list of those that wait for a higher threshold
-  double distance;
-  std::uint64_t lists;
-
-  /// While others may lower it.
-  ESKER_HD double distance_now() const {
-    return reinterpret_cast<const esker::DeviceAtomic<double>&>(distance).load_relaxed();
-  }
-  /// Whether it was above `candidate`, which it becomes then.
-  ESKER_HD bool lower_to(double candidate) {
-    double seen = distance_now();
-    while (candidate < seen) {
-      if (reinterpret_cast<esker::DeviceAtomic<double>&>(distance).compare_exchange_relaxed(seen, candidate))
-        return true;
-    }
-    return false;
-  }
-  /// Whether it was in no list of those that have fallen, and is in one from now on.
-  ESKER_HD bool fall() {
-    auto& word = reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lists);
-    std::uint64_t seen = word.load_relaxed();
-    while ((seen & kFallen) == 0) {
-      if (word.compare_exchange_relaxed(seen, seen | kFallen)) return true;
-    }
-    return false;
-  }
-};
-
-/// Edges of vertices to relax, with the distances these had when they were taken: later ones belong to the
-/// next round.
-using Taken = graph::EdgeChunks<double>;
-
-/// The lists as lanes and handlers see them. A list's length is an atomic word, so that handlers on several
-/// ownership blocks append at once; each vertex is in a list once.
-struct Lists {
-  enum Name : std::uint64_t { kFallen, kTaken, kHeld, kHeldNext, kLists };
-  esker::SymmetricArray<Vertex> vertices;
-  esker::SymmetricArray<std::uint64_t> fallen;
-  Taken taken;
-  esker::SymmetricArray<std::uint64_t> lengths;  // kLists of them
-
-  ESKER_HD std::uint64_t next(Name list) const {
-    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(lengths[list]).fetch_add_relaxed(1);
-  }
-  ESKER_HD void take(std::uint64_t vertex, double distance) const {
-    taken.add(lengths[kTaken], vertex, distance);
-  }
-  /// The vertex's distance becomes `candidate` if that is less. Any lanes and handlers at once.
-  ESKER_HD void lower(Vertex& vertex, double candidate) const {
-    if (vertex.lower_to(candidate) && vertex.fall())
-      fallen[next(kFallen)] = static_cast<std::uint64_t>(&vertex - vertices.data());
-  }
-};
-
-/// Fallen vertices, kRun a lane: below the threshold they are taken, others held.
-template <std::uint64_t kRun>
-struct TakeFallen {
-  Lists lists;
-  std::uint64_t count;
-  esker::SymmetricArray<std::uint64_t> held;
-  double threshold;
-  ESKER_HD void operator()(esker::Lane lane) const {
-    const std::uint64_t first = lane.global_id() * kRun;
-    const std::uint64_t end = count - first < kRun ? count : first + kRun;
-    std::uint64_t took = first, parts = 0;  // the list from `first` to `took`: who is taken
-    for (std::uint64_t i = first; i < end; ++i) {
-      const std::uint64_t v = lists.fallen[i];
-      Vertex& vertex = lists.vertices[v];
-      vertex.lists &= ~Vertex::kFallen;
-      if (vertex.distance < threshold) {
-        if (took != i) lists.fallen[took] = v;
-        ++took;
-        parts += lists.taken.count(v);
-      } else if ((vertex.lists & Vertex::kHeld) == 0) {
-        vertex.lists |= Vertex::kHeld;
-        held[lists.next(Lists::kHeld)] = v;
-      }
-    }
-    if (parts == 0) return;
-    std::uint64_t at = Taken::reserve(lists.lengths[Lists::kTaken], parts);
-    for (std::uint64_t i = first; i < took; ++i) {
-      const std::uint64_t v = lists.fallen[i];
-      at = lists.taken.write(at, v, lists.vertices[v].distance);
-    }
-  }
-};
-
-/// Held vertices, when the threshold has risen from `last`. One below that fell since and has had its turn.
-struct TakeHeld {
-  Lists lists;
-  esker::SymmetricArray<std::uint64_t> held, held_next;
-  double last, threshold;
-  ESKER_HD void operator()(esker::Lane lane) const {
-    const std::uint64_t v = held[lane.global_id()];
-    Vertex& vertex = lists.vertices[v];
-    if (vertex.distance >= threshold) {
-      held_next[lists.next(Lists::kHeldNext)] = v;
-      return;
-    }
-    vertex.lists &= ~Vertex::kHeld;
-    if (vertex.distance >= last) lists.take(v, vertex.distance);
-  }
-};
-
-/// The least distance of a held vertex that is not below the threshold.
-struct LeastHeld {
-  Lists lists;
-  esker::SymmetricArray<std::uint64_t> held;
-  esker::SymmetricArray<double> least;
-  double threshold;
-  ESKER_HD void operator()(esker::WorkItem item) const {
-    const double distance = lists.vertices[held[item.global_id()]].distance;
-    if (distance >= threshold) esker::shmem_min(item, least.data(), distance, item.pe());
-  }
-};
-
-/// Says which vertices are relaxed in a round.
+/// Says which vertices are relaxed when.
 ///
 /// State.    A bucket: distances below the threshold. It rises by `delta` when no vertex below it is left on
-///           any PE, past distances that no vertex has. Without a delta it is infinite.
-/// Contract. start(), then take() before each round until it returns false; all are collective. In between,
-///           whoever finds a shorter way to a vertex calls lists().lower().
+///           any PE, past distances that no vertex has. Without a delta it is infinite. Vertices beyond the
+///           horizon, some buckets on, wait by themselves, so that not all are looked at for each bucket.
+/// Contract. start(). Then take() and relaxing what it has taken, until it finds nothing, and next(), which
+/// is
+///           collective, until that says kEnd. Other PEs' messages reach this PE's vertices in the superstep
+///           that kSuperstep asks for, and at no other time.
+template <class D>
 class Frontier {
  public:
-  Frontier(esker::Runtime& rt, const graph::DistributedGraph& graph, double delta)
+  /// `vertices`: of this PE and remembered of others.
+  Frontier(esker::Runtime& rt, const graph::DistributedGraph& graph, double delta, std::uint64_t vertices)
       : rt_{rt},
         delta_{delta},
-        lists_{rt.heap().allocate<Vertex>(graph.most_vertices),
-               rt.heap().allocate<std::uint64_t>(graph.most_vertices),
-               Taken::allocate(rt, graph, Taken::kMostOnDevice),
-               rt.heap().allocate<std::uint64_t>(Lists::kLists)},
-        held_{rt.heap().allocate<std::uint64_t>(graph.most_vertices)},
-        held_next_{rt.heap().allocate<std::uint64_t>(graph.most_vertices)},
-        least_{rt.heap().allocate<double>(1)} {}
+        lists_{rt.heap().allocate<Vertex<D>>(vertices),
+               graph.most_vertices,
+               rt.heap().allocate<std::uint32_t>(graph.most_vertices),
+               rt.heap().allocate<std::uint32_t>(vertices - graph.most_vertices + 1),
+               Lists<D>::Taken::allocate(rt, graph, Lists<D>::Taken::kMostOnDevice),
+               rt.heap().allocate<std::uint64_t>(Lists<D>::kLists)},
+        held_{Lists<D>::kHeld,
+              Vertex<D>::kHeld,
+              rt.heap().allocate<std::uint32_t>(graph.most_vertices),
+              {rt.heap().allocate<D>(1)}},
+        far_{Lists<D>::kFar,
+             Vertex<D>::kFar,
+             rt.heap().allocate<std::uint32_t>(graph.most_vertices),
+             {rt.heap().allocate<D>(1)}},
+        stay_{rt.heap().allocate<std::uint32_t>(graph.most_vertices)} {}
 
-  const Lists& lists() const { return lists_; }
+  const Lists<D>& lists() const { return lists_; }
   std::uint64_t taken() const { return taken_; }
 
   /// All vertices are far; `here`: this PE has the source, its vertex `source`.
   void start(bool here, std::uint64_t source) {
-    std::vector<Vertex> vertices(lists_.vertices.size(), Vertex{kFar, 0});
-    std::array<std::uint64_t, Lists::kLists> lengths{};
+    harness::fill(rt_, lists_.vertices, lists_.vertices.size(), [](std::uint64_t) {
+      return Vertex<D>{kFar<D>, 0};
+    });
+    Lengths lengths{};
     if (here) {
-      vertices[source] = {0, Vertex::kFallen};
-      const std::array<std::uint64_t, 1> first{source};
-      rt_.heap().write(lists_.fallen, 0, std::span<const std::uint64_t>(first));
-      lengths[Lists::kFallen] = 1;
+      const std::array<Vertex<D>, 1> vertex{{{0, Vertex<D>::kFallen}}};
+      rt_.heap().write(lists_.vertices, source, std::span<const Vertex<D>>(vertex));
+      const std::array<std::uint32_t, 1> first{static_cast<std::uint32_t>(source)};
+      rt_.heap().write(lists_.fallen, 0, std::span<const std::uint32_t>(first));
+      lengths[Lists<D>::kFallen] = 1;
     }
-    rt_.heap().write(lists_.vertices, 0, std::span<const Vertex>(vertices));
-    rt_.heap().write(lists_.lengths, 0, std::span<const std::uint64_t>(lengths));
-    threshold_ = delta_ > 0 ? delta_ : kFar;
+    write_lengths(lengths);
+    write_least(held_, kFar<D>);
+    write_least(far_, kFar<D>);
+    threshold_ = delta_ > 0 ? bucket_end(0) : kFar<D>;
+    horizon_ = delta_ > 0 ? bucket_end(kWindow * delta_) : kFar<D>;
   }
 
-  /// Takes this PE's vertices of the next round. False: there is none on any PE. On return no PE is still
-  /// taking, so messages may reach the vertices.
+  /// Takes this PE's fallen vertices of the bucket, with their edges. False: there are none.
   bool take() {
-    auto lengths = read_lengths();
-    const std::uint64_t fallen = lengths[Lists::kFallen];
-    lengths[Lists::kFallen] = lengths[Lists::kTaken] = 0;
-    write_lengths(lengths);
-    take_fallen(fallen);
-    lengths = read_lengths();
-    while (!any(lengths[Lists::kTaken])) {
-      const double least = least_held(lengths[Lists::kHeld]);
-      if (!(least < kFar)) return false;
-      const double last = std::exchange(threshold_, bucket_end(least));
-      rt_.launch(lengths[Lists::kHeld], TakeHeld{lists_, held_, held_next_, last, threshold_},
-                 "sssp-take-held");
-      lengths = read_lengths();
-      std::swap(held_, held_next_);
-      lengths[Lists::kHeld] = std::exchange(lengths[Lists::kHeldNext], 0);
+    Lengths lengths = read_lengths();
+    const std::uint64_t fallen = std::exchange(lengths[Lists<D>::kFallen], 0);
+    lengths[Lists<D>::kTaken] = 0;
+    if (fallen > 0) {
       write_lengths(lengths);
+      graph::launch_runs(rt_, fallen, "sssp-take", [&]<std::uint64_t kRun>() {
+        return TakeFallen<D, kRun>{lists_, fallen, held_, far_, threshold_, horizon_};
+      });
+      lengths = read_lengths();
     }
-    taken_ = lengths[Lists::kTaken];
-    return true;
+    taken_ = lengths[Lists<D>::kTaken];
+    return taken_ > 0;
+  }
+
+  /// Collective, when this PE has nothing left to take. `asks`: it asks for a superstep. Where no PE does,
+  /// the threshold rises, and PEs go on, or all is done.
+  Next next(bool asks) {
+    const D least = std::min(least_of(held_), least_of(far_));
+    // Nothing waits at distance 0, which is below every threshold.
+    std::array<double, 1> all{asks ? 0 : static_cast<double>(least)};
+    rt_.all_reduce(std::span<double>(all), esker::Reduction::kMin);
+    if (all[0] == 0) return Next::kSuperstep;
+    if (!(all[0] < static_cast<double>(kFar<D>))) return Next::kEnd;
+    const D last = std::exchange(threshold_, bucket_end(all[0]));
+    if (threshold_ > horizon_) {
+      horizon_ = bucket_end(all[0] + kWindow * delta_);
+      if (least_of(far_) < horizon_) release(far_, held_, last, horizon_);
+    }
+    const Waiting<D> fallen{Lists<D>::kFallen, Vertex<D>::kFallen, lists_.fallen, {}};
+    if (least_of(held_) < threshold_) release(held_, fallen, last, threshold_);
+    return Next::kGoOn;
+  }
+
+  /// Of remote vertices that have fallen since they were last asked for.
+  std::uint64_t remote() {
+    Lengths lengths = read_lengths();
+    const std::uint64_t count = std::exchange(lengths[Lists<D>::kRemote], 0);
+    if (count > 0) write_lengths(lengths);
+    return count;
   }
 
  private:
-  using Lengths = std::array<std::uint64_t, Lists::kLists>;
+  static constexpr double kWindow = 16;  // buckets below the horizon, when it rises
+  using Lengths = std::array<std::uint64_t, Lists<D>::kLists>;
 
   Lengths read_lengths() const {
     Lengths lengths;
@@ -211,42 +133,44 @@ class Frontier {
   void write_lengths(const Lengths& lengths) {
     rt_.heap().write(lists_.lengths, 0, std::span<const std::uint64_t>(lengths));
   }
-
-  void take_fallen(std::uint64_t count) {
-    graph::launch_runs(rt_, count, "sssp-take", [&]<std::uint64_t kRun>() {
-      return TakeFallen<kRun>{lists_, count, held_, threshold_};
-    });
-  }
-
-  bool any(std::uint64_t taken) {
-    std::array<std::uint64_t, 1> all{taken};
-    rt_.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
-    return all[0] > 0;
-  }
-
-  double least_held(std::uint64_t held) {
-    std::array<double, 1> least{kFar};
-    if (delta_ > 0) {
-      rt_.heap().write(least_, 0, std::span<const double>(least));
-      rt_.launch(held, LeastHeld{lists_, held_, least_, threshold_}, "sssp-least");
-      rt_.quiet();
-      rt_.heap().read(least_, 0, std::span<double>(least));
-    }
-    rt_.all_reduce(std::span<double>(least), esker::Reduction::kMin);
+  D least_of(const Waiting<D>& waiting) const {
+    std::array<D, 1> least{};
+    rt_.heap().read(waiting.least.word, 0, std::span<D>(least));
     return least[0];
+  }
+  void write_least(const Waiting<D>& waiting, D least) {
+    const std::array<D, 1> word{least};
+    rt_.heap().write(waiting.least.word, 0, std::span<const D>(word));
+  }
+
+  /// Those that have waited for `end`, which was `begin`, go on to another list.
+  void release(Waiting<D>& from, const Waiting<D>& to, D begin, D end) {
+    Lengths lengths = read_lengths();
+    const std::uint64_t count = lengths[from.name];
+    write_least(from, kFar<D>);
+    graph::launch_runs(rt_, count, "sssp-release", [&]<std::uint64_t kRun>() {
+      return Release<D, kRun>{lists_, count, from, to, stay_, begin, end};
+    });
+    lengths = read_lengths();
+    std::swap(from.list, stay_);
+    lengths[from.name] = std::exchange(lengths[Lists<D>::kStay], 0);
+    write_lengths(lengths);
   }
 
   /// A multiple of delta above `distance`; where doubles are too coarse for that, the next double.
-  double bucket_end(double distance) const {
-    return std::max((std::floor(distance / delta_) + 1) * delta_, std::nextafter(distance, kFar));
+  D bucket_end(double distance) const {
+    const double end = (std::floor(distance / delta_) + 1) * delta_;
+    if constexpr (std::is_floating_point_v<D>) return std::max(end, std::nextafter(distance, kFar<D>));
+    const double next = std::ceil(std::max(end, distance + 1));
+    return next < static_cast<double>(kFar<D>) ? static_cast<D>(next) : kFar<D>;
   }
 
   esker::Runtime& rt_;
   double delta_;
-  Lists lists_;
-  esker::SymmetricArray<std::uint64_t> held_, held_next_;
-  esker::SymmetricArray<double> least_;
-  double threshold_ = kFar;
+  Lists<D> lists_;
+  Waiting<D> held_, far_;
+  esker::SymmetricArray<std::uint32_t> stay_;
+  D threshold_ = kFar<D>, horizon_ = kFar<D>;
   std::uint64_t taken_ = 0;
 };
 

@@ -1,11 +1,14 @@
 // Single-source shortest paths: the least sum of weights on a way from the source to each vertex.
 //
-// Invariant. Distances are doubles. A way's length is its weights added from the source on, each sum rounded.
-// Rounding keeps order and weights are not negative, so the least length of all ways to a vertex is one
-// number in whatever order ways are tried: relaxation in any order and Dijkstra's algorithm end with the same
-// bits. Between rounds, a vertex's distance is the length of some way to it, or infinity; every vertex whose
-// distance has fallen since it was relaxed is in one of the frontier's lists.
+// Invariant. Distances are doubles, or integers where all weights are. A way's length is its weights added
+// from the source on, each sum rounded. Rounding keeps order and weights are not negative, so the least
+// length of all ways to a vertex is one number in whatever order ways are tried: relaxation in any order and
+// Dijkstra's algorithm end with the same bits. Between rounds, a vertex's distance is the length of some way
+// to it, or infinity; every vertex whose distance has fallen since it was relaxed is in one of the frontier's
+// lists. Of other PEs' vertices a PE knows the least distance that it has found itself, which it tells once a
+// round.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <queue>
@@ -32,6 +35,7 @@ namespace {
 
 using sssp::kFar;
 using sssp::Vertex;
+using Graph = graph::DistributedGraph;
 
 struct Options : harness::Options {
   graph::Options graph;
@@ -41,160 +45,115 @@ struct Options : harness::Options {
   double delta = 0;
 };
 
-/// At the other end of an edge, by active message: the least distance stays.
-struct Lower {
-  static constexpr std::uint64_t kOwnershipBytes = 0;  // Lists::lower() is all atomics
-  sssp::Lists lists;
-  ESKER_HD bool is_needless(const Vertex& vertex, const double& candidate) const {
-    return !(candidate < vertex.distance_now());
-  }
-  ESKER_HD void operator()(esker::HandlerContext& /*context*/, Vertex& vertex,
-                           const double& candidate) const {
-    lists.lower(vertex, candidate);
-  }
-};
-
-/// A lane offers neighbours of one taken vertex, at the ends of a chunk of its edges, a way through it.
-struct Offer {
-  struct State {
-    std::uint64_t edge, end;
-    double distance;
-  };
-  esker::SymmetricArray<graph::Edge> edges;
-  sssp::Taken taken;
-
-  ESKER_HD State start(std::uint64_t id) const {
-    const sssp::Taken::Chunk& mine = taken[id];
-    return {mine.edge, mine.end, mine.word};
-  }
-};
-
-/// Most ways are no shorter than the vertex's distance, which a lane knows of this PE's vertices, or than
-/// what this PE has offered already, which it knows of others'. Such a way is not offered. What two lanes
-/// remember at once may be the longer of the two: then a needless way is offered, and none is missed.
-struct OfferByMessage : Offer {
-  using Message = styles::Call<Vertex, double>;
-  esker::SymmetricArray<Vertex> vertices;
-  esker::Handler<Vertex, double> lower;
-  esker::SymmetricArray<std::uint32_t> remote_endpoints;
-  esker::SymmetricArray<double> offered;  // to remote endpoints, the least
-  std::uint32_t me;
-
-  ESKER_HD bool is_needless(const graph::Location& to, std::uint64_t edge, double candidate) const {
-    if (to.pe() == me) return !(candidate < vertices[to.index()].distance_now());
-    auto& least = reinterpret_cast<esker::DeviceAtomic<double>&>(offered[remote_endpoints[edge]]);
-    if (!(candidate < least.load_relaxed())) return true;
-    least.store_relaxed(candidate);
-    return false;
-  }
-  ESKER_HD bool next(State& state, Message& message) const {
-    while (state.edge != state.end) {
-      const std::uint64_t edge = state.edge++;
-      const graph::Location to = edges[edge].to;
-      const double candidate = state.distance + edges[edge].weight;
-      if (is_needless(to, edge, candidate)) continue;
-      message = {&vertices[to.index()], to.pe(), lower, candidate};
-      return true;
-    }
-    return false;
-  }
-};
-
-/// Slots hold the last, and so the least, distance that came along their edge.
-struct OfferByPut : Offer {
-  using Message = styles::Put<double>;
-  esker::SymmetricArray<graph::Location> slot_of_edge;
-  esker::SymmetricArray<double> slots;
-
-  ESKER_HD bool next(State& state, Message& message) const {
-    if (state.edge == state.end) return false;
-    const graph::Location slot = slot_of_edge[state.edge];
-    message = {&slots[slot.index()], slot.pe(), state.distance + edges[state.edge].weight};
-    ++state.edge;
-    return true;
-  }
-};
-
-/// A lane takes the least of its vertex's slots.
-struct LowerFromSlots {
-  sssp::Lists lists;
-  esker::SymmetricArray<std::uint64_t> first_slot;
-  esker::SymmetricArray<double> slots;
-  ESKER_HD void operator()(esker::Lane lane) const {
-    const std::uint64_t v = lane.global_id();
-    double least = kFar;
-    for (std::uint64_t s = first_slot[v]; s < first_slot[v + 1]; ++s)
-      least = slots[s] < least ? slots[s] : least;
-    lists.lower(lists.vertices[v], least);
-  }
-};
-
 /// The computation on one PE.
+template <class D>
 class ShortestPaths {
  public:
   ShortestPaths(esker::Runtime& rt, const graph::DistributedGraph& graph, const Options& o)
-      : rt_{rt}, graph_{graph}, frontier_{rt, graph, o.delta} {
+      : rt_{rt},
+        graph_{graph},
+        endpoints_{graph::make_remote_endpoints(rt, graph)},
+        edges_{shortened()},
+        frontier_{rt, graph, o.delta, endpoints_.size()} {
     if (o.relax == "put") {
       edge_slots_ = graph::make_edge_slots(rt, graph);
-      slots_ = rt.heap().allocate<double>(edge_slots_->most);
+      slots_ = rt.heap().allocate<D>(edge_slots_->most);
     } else {
-      lower_ = rt.register_handler<Vertex, double>("sssp-lower", Lower{frontier_.lists()});
-      far_ends_ = graph::make_remote_endpoints(rt, graph);
-      offered_ = rt.heap().allocate<double>(far_ends_.most);
+      lower_ = rt.register_handler<Vertex<D>, D>("sssp-lower", sssp::Lower<D>{frontier_.lists()});
     }
   }
 
   void prepare(graph::Location source) {
     frontier_.start(source.pe() == rt_.pe(), source.index());
-    const auto memory = edge_slots_ ? slots_ : offered_;
-    harness::fill(rt_, memory, memory.size(), [](std::uint64_t) { return kFar; });
+    harness::fill(rt_, slots_, slots_.size(), [](std::uint64_t) { return kFar<D>; });
   }
 
-  /// Returns the rounds it took.
+  /// Returns how often PEs have met.
   std::uint64_t run(styles::Superstep& superstep) {
-    const sssp::Lists& lists = frontier_.lists();
-    const Offer offer{graph_.edges, lists.taken};
-    std::uint64_t rounds = 0;
-    for (; frontier_.take(); ++rounds) {
-      if (edge_slots_) {
-        superstep.run(frontier_.taken(), OfferByPut{offer, edge_slots_->of_edge, slots_}, "sssp");
-        rt_.launch(graph_.my_vertices, LowerFromSlots{lists, edge_slots_->first, slots_}, "sssp-lower");
-      } else {
-        superstep.run(frontier_.taken(),
-                      OfferByMessage{offer, lists.vertices, lower_, far_ends_.of_edge, offered_, rt_.pe()},
-                      "sssp");
-      }
+    for (std::uint64_t rounds = 0;; ++rounds) {
+      const std::uint64_t asks = edge_slots_ ? frontier_.take() : relax_mine();
+      const sssp::Next next = frontier_.next(asks > 0);
+      if (next == sssp::Next::kEnd) return rounds;
+      if (next == sssp::Next::kSuperstep) edge_slots_ ? put(superstep) : tell(superstep, asks);
     }
-    return rounds;
   }
 
-  std::vector<Vertex> vertices() const {
-    std::vector<Vertex> mine(graph_.my_vertices);
+  std::vector<double> distances() const {
+    std::vector<Vertex<D>> mine(graph_.my_vertices);
     rt_.heap().read(frontier_.lists().vertices, 0, std::span(mine));
-    return mine;
+    std::vector<double> distances;
+    for (const Vertex<D>& vertex : mine)
+      distances.push_back(vertex.distance == kFar<D> ? kFar<double> : static_cast<double>(vertex.distance));
+    return distances;
   }
 
  private:
+  static constexpr std::uint64_t kHostTells = 256;  // of a lane
+
+  /// Relaxes edges of this PE's vertices as long as there are some in the bucket, and returns how many
+  /// vertices of others have fallen.
+  std::uint64_t relax_mine() {
+    while (frontier_.take()) {
+      graph::launch_runs(rt_, frontier_.taken(), "sssp-relax", [&]<std::uint64_t kRun>() {
+        return sssp::Relax<D, kRun>{frontier_.lists(), edges_, frontier_.taken()};
+      });
+    }
+    return frontier_.remote();
+  }
+
+  /// Collective.
+  void tell(styles::Superstep& superstep, std::uint64_t count) {
+    const std::uint64_t per_lane = rt_.runs_on_device() ? 1 : kHostTells;
+    superstep.run((count + per_lane - 1) / per_lane,
+                  sssp::Tell<D>{frontier_.lists(), endpoints_.locations, lower_, count, per_lane}, "sssp");
+  }
+
+  /// Collective.
+  void put(styles::Superstep& superstep) {
+    const auto& lists = frontier_.lists();
+    superstep.run(frontier_.taken(), sssp::OfferByPut<D>{lists.taken, edges_, edge_slots_->of_edge, slots_},
+                  "sssp");
+    rt_.launch(graph_.my_vertices, sssp::LowerFromSlots<D>{lists, edge_slots_->first, slots_}, "sssp-lower");
+  }
+
+  esker::SymmetricArray<sssp::Edge<D>> shortened() const {
+    const auto edges = rt_.heap().allocate<sssp::Edge<D>>(graph_.edges.size());
+    std::vector<sssp::Edge<D>> chunk;
+    graph::for_each_chunk(rt_, graph_, [&](std::uint64_t first, std::span<const graph::Edge> long_ones) {
+      chunk.clear();
+      for (const graph::Edge& edge : long_ones)
+        chunk.push_back({endpoints_.endpoint_of(rt_, edge.to), static_cast<D>(edge.weight)});
+      rt_.heap().write(edges, first, std::span<const sssp::Edge<D>>(chunk));
+    });
+    return edges;
+  }
+
   esker::Runtime& rt_;
   const graph::DistributedGraph& graph_;
-  sssp::Frontier frontier_;
-  esker::Handler<Vertex, double> lower_;  // --relax am, and the next two
-  graph::RemoteEndpoints far_ends_;
-  esker::SymmetricArray<double> offered_;
+  graph::RemoteEndpoints endpoints_;
+  esker::SymmetricArray<sssp::Edge<D>> edges_;
+  sssp::Frontier<D> frontier_;
+  esker::Handler<Vertex<D>, D> lower_;          // --relax am
   std::optional<graph::EdgeSlots> edge_slots_;  // --relax put
-  esker::SymmetricArray<double> slots_;
+  esker::SymmetricArray<D> slots_;
 };
 
-/// Collective. Throws a UsageError if a weight is negative.
-void check_weights(esker::Runtime& rt, const graph::DistributedGraph& graph) {
-  double least[1] = {0};
+/// Collective. Throws a UsageError if a weight is negative. Whether weights are integers, and no way's
+/// weights add up to what is none of 32 bits.
+bool fit_integers(esker::Runtime& rt, const graph::DistributedGraph& graph) {
+  double least[1] = {0}, most[1] = {0};  // those that are no integers count as infinite
   graph::for_each_chunk(rt, graph, [&](std::uint64_t, std::span<const graph::Edge> edges) {
-    for (const graph::Edge& edge : edges) least[0] = std::min(least[0], edge.weight);
+    for (const graph::Edge& edge : edges) {
+      least[0] = std::min(least[0], edge.weight);
+      most[0] = std::max(most[0], edge.weight == std::floor(edge.weight) ? edge.weight : kFar<double>);
+    }
   });
   rt.all_reduce(std::span<double>(least), esker::Reduction::kMin);
+  rt.all_reduce(std::span<double>(most), esker::Reduction::kMax);
   harness::agree(rt, [&] {
     if (least[0] < 0) harness::usage("the graph has negative weights: --weights unit takes 1 for each");
   });
+  return most[0] * static_cast<double>(graph.partition.vertices()) < static_cast<double>(kFar<std::uint32_t>);
 }
 
 /// Collective. The first vertex of those with the most edges, by its global id.
@@ -227,7 +186,7 @@ std::uint64_t source_vertex(esker::Runtime& rt, const graph::DistributedGraph& g
 }
 
 std::vector<double> dijkstra(const graph::SerialGraph& graph, std::uint64_t source) {
-  std::vector<double> distances(graph.vertices(), kFar);
+  std::vector<double> distances(graph.vertices(), kFar<double>);
   using Entry = std::pair<double, std::uint64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   distances[source] = 0;
@@ -245,6 +204,45 @@ std::vector<double> dijkstra(const graph::SerialGraph& graph, std::uint64_t sour
     }
   }
   return distances;
+}
+
+/// Collective. Runs it and reports.
+template <class D>
+int find_paths(esker::Runtime& rt, Options& o, const graph::EdgeSource& edges, const Graph& graph) {
+  styles::Superstep superstep(rt, o.chosen_style());
+  const std::uint64_t source = source_vertex(rt, graph, o.source);
+  ShortestPaths<D> paths(rt, graph, o);
+  std::uint64_t rounds = 0;
+  nlohmann::json more = graph::facts(o.graph, graph);
+  const auto measured = harness::measure(
+      rt, superstep, o, [&] { paths.prepare(graph.place_of(source)); },
+      [&] { rounds = paths.run(superstep); },
+      [&] {
+        const graph::SerialGraph whole = graph::load_serially(edges, o.graph.undirected, rt.host_threads());
+        const harness::Stopwatch stopwatch;
+        const std::vector<double> expected = dijkstra(whole, source);
+        more["serial_seconds"] = stopwatch.seconds();
+        more["reached"] =
+            std::count_if(expected.begin(), expected.end(), [](double d) { return d < kFar<double>; });
+        more["farthest"] = 0.0;
+        for (const double d : expected) {
+          if (d < kFar<double>) more["farthest"] = std::max(more["farthest"].get<double>(), d);
+        }
+        const std::vector<double> found = paths.distances();
+        std::uint64_t wrong = 0;
+        for (std::uint64_t v = 0; v < found.size(); ++v)
+          wrong += found[v] != expected[graph.global_id(rt, v)] ? 1 : 0;
+        return wrong;
+      });
+  graph::write_values<double>(rt, o, graph.partition,
+                              o.output.empty() ? std::vector<double>() : paths.distances());
+  more["relax"] = o.relax;
+  more["weights"] = o.weights;
+  more["delta"] = o.delta;
+  more["distances"] = std::is_integral_v<D> ? "integers" : "doubles";
+  more["source"] = source;
+  more["rounds"] = rounds;
+  return harness::finish(rt, o, "sssp", measured, static_cast<double>(graph.all_edges), "edges", more);
 }
 
 int run(int argc, char** argv) {
@@ -266,48 +264,14 @@ int run(int argc, char** argv) {
 
   esker::Runtime rt(config);
   o.open(rt);
-  styles::Superstep superstep(rt, o.chosen_style());
   const bool is_unit = o.weights == "unit";
   const graph::EdgeSource given(rt, o.graph, o.seed,
                                 is_unit ? inputs::Weights::kIgnored : inputs::Weights::kUsed);
   const graph::EdgeSource edges = is_unit ? given.unweighted() : given;
   const auto graph =
       graph::load(rt, edges, graph::make_partition(rt, o.graph.partition, edges, o.seed), o.graph.undirected);
-  check_weights(rt, graph);
-  const std::uint64_t source = source_vertex(rt, graph, o.source);
-  ShortestPaths paths(rt, graph, o);
-  std::uint64_t rounds = 0;
-  nlohmann::json more = graph::facts(o.graph, graph);
-  const auto measured = harness::measure(
-      rt, superstep, o, [&] { paths.prepare(graph.place_of(source)); },
-      [&] { rounds = paths.run(superstep); },
-      [&] {
-        const graph::SerialGraph whole = graph::load_serially(edges, o.graph.undirected, rt.host_threads());
-        const harness::Stopwatch stopwatch;
-        const std::vector<double> expected = dijkstra(whole, source);
-        more["serial_seconds"] = stopwatch.seconds();
-        more["reached"] = std::count_if(expected.begin(), expected.end(), [](double d) { return d < kFar; });
-        more["farthest"] = 0.0;
-        for (const double d : expected) {
-          if (d < kFar) more["farthest"] = std::max(more["farthest"].get<double>(), d);
-        }
-        const std::vector<Vertex> found = paths.vertices();
-        std::uint64_t wrong = 0;
-        for (std::uint64_t v = 0; v < found.size(); ++v)
-          wrong += found[v].distance != expected[graph.global_id(rt, v)] ? 1 : 0;
-        return wrong;
-      });
-  std::vector<double> distances;
-  if (!o.output.empty()) {
-    for (const Vertex& vertex : paths.vertices()) distances.push_back(vertex.distance);
-  }
-  graph::write_values<double>(rt, o, graph.partition, distances);
-  more["relax"] = o.relax;
-  more["weights"] = o.weights;
-  more["delta"] = o.delta;
-  more["source"] = source;
-  more["rounds"] = rounds;
-  return harness::finish(rt, o, "sssp", measured, static_cast<double>(graph.all_edges), "edges", more);
+  return fit_integers(rt, graph) ? find_paths<std::uint32_t>(rt, o, edges, graph)
+                                 : find_paths<double>(rt, o, edges, graph);
 }
 
 }  // namespace

@@ -109,70 +109,91 @@ void expect_slots(Runtime& rt, const DistributedGraph& graph, const SerialGraph&
   }
 }
 
-/// A lane puts its vertex's global id, and 1, to the vertex's mirrors.
-struct PushVertexIds {
-  Mirrors mirrors;
-  esker::SymmetricArray<std::uint64_t> ids;
-  esker::SymmetricArray<std::uint64_t> held;
+/// As many names as a put of mirrors takes.
+struct alignas(sizeof(std::uint32_t) * Mirrors::kRun) Names {
+  std::uint32_t of[Mirrors::kRun];
+};
+
+/// A lane puts its run's names to their mirrors.
+struct PushNames {
+  esker::SymmetricArray<std::uint32_t> sent;
+  esker::SymmetricArray<Location> mirrors;
+  esker::SymmetricArray<Names> held;
   ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t v = item.global_id();
-    for (std::uint64_t m = mirrors.first[v]; m < mirrors.first[v + 1]; ++m) {
-      const Location mirror = mirrors.locations[m];
-      esker::shmem_put(item, &held[mirror.index()], ids[v] + 1, mirror.pe());
+    const std::uint64_t run = item.global_id();
+    Names names{};
+    for (std::uint64_t i = 0; i < Mirrors::kRun; ++i) {
+      const std::uint32_t v = sent[run * Mirrors::kRun + i];
+      names.of[i] = held[v / Mirrors::kRun].of[v % Mirrors::kRun];
     }
+    const Location mirror = mirrors[run];
+    esker::shmem_put(item, &held[mirror.index() / Mirrors::kRun], names, mirror.pe());
   }
 };
 
-/// Through its mirror each slot reads the name of the vertex that its edge leaves, and no vertex has two
-/// mirrors on a PE.
+/// Each edge finds the name, its global id and 1, of the vertex that it leaves. A PE has one mirror, but for
+/// what fills up a run, of each vertex with edges to its own, and none of others.
 void expect_mirrors(Runtime& rt, const DistributedGraph& graph, const SerialGraph& whole) {
   const Mirrors mirrors = make_mirrors(rt, graph);
-  const auto ids = rt.heap().allocate<std::uint64_t>(graph.most_vertices + 1);
-  const auto held = rt.heap().allocate<std::uint64_t>(mirrors.most);
-  std::vector<std::uint64_t> mine(graph.my_vertices);
-  for (std::uint64_t v = 0; v < graph.my_vertices; ++v) mine[v] = graph.global_id(rt, v);
-  rt.heap().write(ids, 0, std::span<const std::uint64_t>(mine));
-  rt.launch(graph.my_vertices, PushVertexIds{mirrors, ids, held});
+  ASSERT_EQ(mirrors.size % Mirrors::kRun, 0u);
+  const auto held = rt.heap().allocate<Names>(mirrors.size / Mirrors::kRun);
+  const esker::SymmetricArray<std::uint32_t> each(&held[0].of[0], mirrors.size);
+  std::vector<std::uint32_t> mine(graph.my_vertices);
+  for (std::uint64_t v = 0; v < graph.my_vertices; ++v)
+    mine[v] = static_cast<std::uint32_t>(graph.global_id(rt, v) + 1);
+  rt.heap().write(each, 0, std::span<const std::uint32_t>(mine));
+  rt.launch(mirrors.last.size(), PushNames{mirrors.sent, mirrors.mirrors, held});
   rt.barrier_all();
 
   const auto first = read_first(rt, mirrors.first_in, graph.my_vertices);
-  const auto mirror_of = rt.heap().read(mirrors.mirror_of);
-  const auto names = rt.heap().read(held);
+  const auto source_of = rt.heap().read(mirrors.source_of);
+  const auto names = rt.heap().read(each);
   const SerialGraph in = reversed(whole);
-  std::set<std::uint64_t> neighbours;
+  std::set<std::uint32_t> elements, remote;
   for (std::uint64_t v = 0; v < graph.my_vertices; ++v) {
     std::multiset<std::uint64_t> expected, found;
-    for (const std::uint32_t u : in.neighbours(graph.global_id(rt, v))) expected.insert(u + 1);
-    for (std::uint64_t e = first[v]; e < first[v + 1]; ++e) found.insert(names[mirror_of[e]]);
+    for (const std::uint32_t u : in.neighbours(graph.global_id(rt, v))) {
+      expected.insert(u + 1);
+      if (graph.place_of(u).pe() != rt.pe()) remote.insert(u);
+    }
+    for (std::uint64_t e = first[v]; e < first[v + 1]; ++e) {
+      found.insert(names[source_of[e]]);
+      if (source_of[e] >= graph.most_vertices) elements.insert(source_of[e]);
+    }
     EXPECT_EQ(found, expected) << "vertex " << graph.global_id(rt, v);
-    neighbours.insert(expected.begin(), expected.end());
   }
-  std::multiset<std::uint64_t> kept(names.begin(), names.end());
-  kept.erase(0);  // PEs keep as many as the one with most
-  EXPECT_EQ(kept, std::multiset<std::uint64_t>(neighbours.begin(), neighbours.end()));
-  std::uint64_t all[2] = {mirrors.of_mine, neighbours.size()};
+  EXPECT_EQ(elements.size(), remote.size());
+  EXPECT_TRUE(std::is_sorted(mirrors.last.begin(), mirrors.last.end()));
+  const auto sent = rt.heap().read(mirrors.sent);
+  for (std::size_t r = 0; r < mirrors.last.size(); ++r)
+    EXPECT_EQ(mirrors.last[r], sent[(r + 1) * Mirrors::kRun - 1]) << "run " << r;
+  std::uint64_t all[1] = {mirrors.last.size()};
   rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
-  EXPECT_EQ(mirrors.of_all, all[0]);
-  EXPECT_EQ(mirrors.of_all, all[1]);
+  EXPECT_EQ(mirrors.runs_of_all, all[0]);
 }
 
-/// One number a vertex of another PE, and one vertex a number.
-void expect_far_ends(Runtime& rt, const DistributedGraph& graph) {
-  const RemoteEndpoints remote_endpoints = make_remote_endpoints(rt, graph);
-  const auto numbers = rt.heap().read(remote_endpoints.of_edge);
+/// An edge's endpoint is the PE's vertex, or says where the vertex is: one number each.
+void expect_remote_endpoints(Runtime& rt, const DistributedGraph& graph) {
+  const RemoteEndpoints endpoints = make_remote_endpoints(rt, graph);
+  const auto locations = rt.heap().read(endpoints.locations);
   const auto edges = rt.heap().read(graph.edges);
-  std::map<Location, std::uint32_t> number_of;
-  std::set<std::uint32_t> taken;
+  EXPECT_EQ(endpoints.first, graph.most_vertices);
+  std::set<std::uint32_t> remote;
   for (std::uint64_t e = 0; e < graph.my_edges; ++e) {
-    if (edges[e].to.pe() == rt.pe()) continue;
-    EXPECT_LT(numbers[e], remote_endpoints.most);
-    const auto [at, is_new] = number_of.emplace(edges[e].to, numbers[e]);
-    EXPECT_EQ(at->second, numbers[e]);
-    EXPECT_TRUE(!is_new || taken.insert(numbers[e]).second) << "number " << numbers[e];
+    const Location to = edges[e].to;
+    const std::uint32_t endpoint = endpoints.endpoint_of(rt, to);
+    ASSERT_LT(endpoint, endpoints.size());
+    if (to.pe() == rt.pe()) {
+      EXPECT_EQ(endpoint, to.index());
+    } else {
+      ASSERT_GE(endpoint, endpoints.first);
+      EXPECT_EQ(locations[endpoint - endpoints.first], to);
+      remote.insert(endpoint);
+    }
   }
-  std::uint64_t most[1] = {std::max<std::uint64_t>(1, taken.size())};
+  std::uint64_t most[1] = {std::max<std::uint64_t>(1, remote.size())};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
-  EXPECT_EQ(remote_endpoints.most, most[0]);
+  EXPECT_EQ(endpoints.locations.size(), most[0]);
 }
 
 void check(std::uint32_t pes, const EdgeSource& source, const std::string& partition, bool undirected,
@@ -186,7 +207,7 @@ void check(std::uint32_t pes, const EdgeSource& source, const std::string& parti
     expect_same(rt, graph, expected);
     expect_slots(rt, graph, expected);
     expect_mirrors(rt, graph, expected);
-    expect_far_ends(rt, graph);
+    expect_remote_endpoints(rt, graph);
   });
 }
 

@@ -1,0 +1,134 @@
+// esker-bench-gap: PageRank and shortest paths by threads on one shared graph, in the way of the GAP
+// benchmark suite. What esker-pagerank and esker-sssp are compared with (scripts/compare_gap.py).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <esker/command_line.hpp>
+#include <esker/esker.hpp>
+
+#include "../../apps/graph/serial_graph.hpp"
+#include "../harness/report.hpp"
+#include "pagerank.hpp"
+#include "sssp.hpp"
+
+namespace esker::bench {
+namespace {
+
+struct Options {
+  graph::SourceOptions source;
+  std::string kernel = "pagerank";
+  std::uint64_t seed = 1;
+  std::uint64_t repeats = 3;
+  std::uint64_t threads = 2;
+  std::uint64_t delta = 32;
+  double tolerance = 1e-4;
+  std::uint64_t iterations = 100;
+  std::string json;
+};
+
+using Clock = std::chrono::steady_clock;
+
+/// Runs one kernel `repeats` times; each is checked. Adds to the report.
+template <class Prepare, class Run, class Check>
+bool repeat(std::uint64_t repeats, nlohmann::json& report, const Prepare& prepare, const Run& run,
+            const Check& check) {
+  bool verified = true;
+  std::vector<double> seconds;
+  for (std::uint64_t i = 0; i <= repeats; ++i) {
+    prepare();
+    const auto began = Clock::now();
+    run();
+    const std::chrono::duration<double> took = Clock::now() - began;
+    if (i > 0) seconds.push_back(took.count());  // the first warms up
+    verified = check() && verified;
+  }
+  report["all_seconds"] = seconds;
+  std::sort(seconds.begin(), seconds.end());
+  report["seconds"] = seconds[seconds.size() / 2];
+  report["verified"] = verified;
+  return verified;
+}
+
+SharedGraph read_graph(const Config& config, const Options& o, bool weighted) {
+  Runtime rt(config);  // for the readers of graphs; it ends before anything is timed
+  const graph::EdgeSource source(rt, o.source, o.seed,
+                                 weighted ? inputs::Weights::kUsed : inputs::Weights::kIgnored);
+  return share(graph::load_serially(source, true, rt.host_threads()), weighted);
+}
+
+int run(int argc, char** argv) {
+  Options o;
+  CommandLine line("esker-bench-gap",
+                   "Ranks vertices or finds shortest paths by threads that share a graph.");
+  o.source.add_to(line);
+  line.add("kernel", &o.kernel, "what is computed", {"pagerank", "sssp"})
+      .add("seed", &o.seed, "of a generated graph")
+      .add("repeats", &o.repeats, "timed runs, after one that is not; the median counts")
+      .add("threads", &o.threads, "that share the work")
+      .add("delta", &o.delta, "width of a bin of distances")
+      .add("tolerance", &o.tolerance, "PageRank ends when all ranks together change by less")
+      .add("iterations", &o.iterations, "of PageRank, at most")
+      .add("json", &o.json, "write one JSON object to this file; - is standard output");
+  const Config config = line.parse(argc, argv);
+  o.source.complete("small");
+  if (o.threads == 0 || o.delta == 0 || o.repeats == 0)
+    throw UsageError("--threads, --delta and --repeats are above 0");
+  const bool weighted = o.kernel == "sssp";
+  nlohmann::json report = provenance("gap");
+  const SharedGraph graph = read_graph(config, o, weighted);
+  const auto threads = static_cast<std::uint32_t>(o.threads);
+  report.update({{"kernel", o.kernel},
+                 {"graph", o.source.graph},
+                 {"scale", o.source.scale},
+                 {"vertices", graph.vertices()},
+                 {"edges", graph.first.back()},
+                 {"threads", threads}});
+  bool verified = false;
+  if (weighted) {
+    SharedShortestPaths paths(graph, threads, static_cast<Weight>(o.delta));
+    const Vertex source = graph.busiest();
+    verified = repeat(
+        o.repeats, report, [&] { paths.prepare(); }, [&] { report["rounds"] = paths.run(source); },
+        [&] { return paths.count_wrong(source) == 0; });
+    report.update({{"delta", o.delta}, {"source", source}});
+  } else {
+    SharedPageRank ranks(graph, threads);
+    verified = repeat(
+        o.repeats, report, [&] { ranks.prepare(); },
+        [&] { report["iterations"] = ranks.run(o.tolerance, o.iterations); },
+        [&] {
+          report["residual"] = ranks.residual();
+          return report["residual"].get<double>() < o.tolerance;
+        });
+    report["tolerance"] = o.tolerance;
+  }
+  if (!o.json.empty()) write_json(report, o.json);
+  if (o.json != "-") {
+    fmt::print("{} {}: {:.4f} s, {}\n", o.kernel, o.source.graph, report["seconds"].get<double>(),
+               verified ? "verified" : "WRONG");
+  }
+  return verified ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace esker::bench
+
+int main(int argc, char** argv) {
+  try {
+    return esker::bench::run(argc, argv);
+  } catch (const esker::UsageError& error) {
+    std::fprintf(stderr, "esker-bench-gap: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "esker-bench-gap: %s\n", error.what());
+    return 1;
+  }
+}
