@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <thread>
 
@@ -32,6 +33,15 @@ std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::
       throw Error(Error::Kind::kNetwork, dead);
   }
   return all;
+}
+
+void close_and_rethrow(Transport& transport) {
+  const std::exception_ptr cause = std::current_exception();
+  try {
+    transport.close(false);
+  } catch (const std::exception&) {  // since that went wrong before
+  }
+  std::rethrow_exception(cause);
 }
 
 bool must_some(Transport& transport, Wish mine) {

@@ -21,11 +21,14 @@ enum class Wish : std::uint8_t { kOff, kIfAllCan, kMust };
 std::vector<GatherBlock> gather_now(Transport& transport, const std::array<std::uint64_t, 6>& values,
                                     const std::function<void()>& meanwhile = {});
 
+/// In a handler of an exception, which goes on: leaves the peers of a transport that is connecting.
+[[noreturn]] void close_and_rethrow(Transport& transport);
+
 /// Collective. Whether some PE must.
 bool must_some(Transport& transport, Wish mine);
 
-/// Collective. The bytes that each PE gives, as many as it likes, by PE. Waits; Error{kNetwork}: a PE has
-/// died.
+/// Collective. The bytes that each PE gives, as many as it likes, by PE. Waits as gather_now()
+/// does.
 std::vector<std::vector<std::byte>> gather_bytes(Transport& transport, std::span<const std::byte> mine);
 
 /// Collective. "PE 2: why" of the first PE that has a reason, "" if none has one. Waits as gather_bytes()

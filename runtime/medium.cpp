@@ -72,7 +72,13 @@ std::unique_ptr<Transport> connect_hosts(std::unique_ptr<Transport> mpi, Transpo
 #if ESKER_WITH_UCX
   const Wish ucx = wish_of(transport);
   const bool is_one_host = mpi->pes_on_host() == mpi->n_pes();
-  if (is_one_host && !must_some(*mpi, ucx)) {
+  bool does_without = false;
+  try {
+    does_without = is_one_host && !must_some(*mpi, ucx);
+  } catch (...) {
+    close_and_rethrow(*mpi);
+  }
+  if (does_without) {
     // There shared memory is all that it takes.
     return shared::connect(
         std::move(mpi), limits, wish_of(peer_memory),

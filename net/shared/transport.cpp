@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -315,12 +314,7 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> between_hosts, Tra
   try {
     why = transport->open_all(wish, &is_error);
   } catch (...) {
-    const std::exception_ptr cause = std::current_exception();
-    try {
-      transport->close(false);
-    } catch (const std::exception&) {  // since that went wrong before
-    }
-    std::rethrow_exception(cause);
+    close_and_rethrow(*transport);
   }
   if (why.empty()) return transport;
   std::unique_ptr<Transport> inner = transport->take_inner();

@@ -17,8 +17,8 @@
 namespace esker::ucx {
 namespace {
 
-constexpr std::uint32_t kMostUnderWay =
-    4;  // frames from one PE to another, which the receiver may come to hold
+/// Frames from one PE to another, which the receiver may come to hold.
+constexpr std::uint32_t kMostUnderWay = 8;
 constexpr std::chrono::seconds kPatienceAtTheEnd{10};
 
 /// Active messages by their numbers.
@@ -30,9 +30,8 @@ struct Header {
 };
 
 /// Contract. As Transport's.
-/// Protocol. A frame is sent at once, into memory that UCX finds for it at its receiver, and the caller reads
-/// it
-///           there. kTaken answers it when the caller has it: then its sender may send another.
+/// Protocol. A frame is sent at once, into memory that UCX finds for it at its receiver, where the caller
+///           reads it. kTaken answers it when the caller has it: then its sender may send another.
 /// Progress. In try_receive() and poll_sent(). Callbacks, which UCX makes in there, only take notes.
 class UcxTransport final : public Transport {
  public:
@@ -73,7 +72,8 @@ class UcxTransport final : public Transport {
   std::uint32_t n_pes() const override { return static_cast<std::uint32_t>(peers_.size()); }
   std::uint32_t pes_on_host() const override { return beside_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
-    return std::uint64_t{n_pes()} * most_under_way_ * limits_.frame_bytes;
+    // Not yet taken, and taken.
+    return (std::uint64_t{n_pes()} * most_under_way_ + limits_.receives) * limits_.frame_bytes;
   }
   std::string name() const override {
     return fmt::format("ucx (UCX {}) beside {}", ucp_get_version_string(), beside_->name());
@@ -82,7 +82,7 @@ class UcxTransport final : public Transport {
   bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
     if (bytes.size() > limits_.frame_bytes) refuse(bytes.size());
     Peer& peer = peers_[to];
-    if (peer.under_way == most_under_way_ || !peer.lost.empty()) return false;
+    if (peer.under_way == most_under_way_ || !reaches(to)) return false;
     ++peer.under_way;
     Sent& sent = new_sent(to);
     sent.token = token;
@@ -111,10 +111,12 @@ class UcxTransport final : public Transport {
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
     held_[slot] = frame.data;
-    Sent& answer = new_sent(frame.header.from);
-    answer.is_frame = false;
-    answer.ends_left = 1;
-    send(answer, kTaken, frame.header.frame, {});
+    if (reaches(frame.header.from)) {
+      Sent& answer = new_sent(frame.header.from);
+      answer.is_frame = false;
+      answer.ends_left = 1;
+      send(answer, kTaken, frame.header.frame, {});
+    }
     return Frame{frame.bytes, slot};
   }
 
@@ -136,10 +138,15 @@ class UcxTransport final : public Transport {
   PeerProcess find_process(std::uint32_t other) const override { return beside_->find_process(other); }
 
   std::vector<void*> close(bool orderly) override {
-    if (orderly && closes_endpoints()) {
-      worker_.reset();
-      context_.reset();
-      return beside_->close(true);
+    if (orderly) {
+      orderly = meets();  // an endpoint that ends is lost for its peer
+      const bool is_done = orderly && closes_endpoints();
+      orderly = orderly && meets();  // so that nobody's worker ends before all have done this
+      if (is_done && orderly) {
+        worker_.reset();
+        context_.reset();
+        return beside_->close(true);
+      }
     }
     std::vector<void*> tokens = leave();
     const std::vector<void*> others = beside_->close(orderly);
@@ -237,13 +244,18 @@ class UcxTransport final : public Transport {
 
   // --- The owner's thread.
 
-  ucp_ep_h endpoint(std::uint32_t pe) {
+  /// Has an endpoint for it, as far as is known. If not, find_dead_peer() says why.
+  bool reaches(std::uint32_t pe) {
     Peer& peer = peers_[pe];
-    if (peer.endpoint == nullptr) {
-      lost_arguments_.emplace_back(this, pe);
+    if (!peer.lost.empty()) return false;
+    if (peer.endpoint != nullptr) return true;
+    lost_arguments_.emplace_back(this, pe);
+    try {
       peer.endpoint = make_endpoint(worker_, peer.address, was_lost, &lost_arguments_.back());
+    } catch (const Error& error) {
+      peer.lost = fmt::format("PE {} cannot be reached: {}", pe, error.what());
     }
-    return peer.endpoint;
+    return peer.endpoint != nullptr;
   }
 
   Sent& new_sent(std::uint32_t to) {
@@ -265,12 +277,21 @@ class UcxTransport final : public Transport {
     param.flags = UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = was_sent;
     param.user_data = &sent;
-    void* const request = ucp_am_send_nbx(endpoint(sent.to), message, &sent.header, sizeof sent.header,
+    void* const request = ucp_am_send_nbx(peers_[sent.to].endpoint, message, &sent.header, sizeof sent.header,
                                           bytes.data(), bytes.size(), &param);
     if (!UCS_PTR_IS_PTR(request)) has_gone(sent, UCS_PTR_STATUS(request));
   }
 
-  /// Collective. False: not all have come, or not in time.
+  /// Collective. False: a PE has died.
+  bool meets() {
+    try {
+      gather_now(*beside_, {}, [this] { ucp_worker_progress(worker_.get()); });
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  }
+  /// False: not in time.
   bool closes_endpoints() {
     const auto until = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
     const auto progress = [&] {
@@ -278,7 +299,6 @@ class UcxTransport final : public Transport {
       if (std::chrono::steady_clock::now() > until) fail(UCS_ERR_TIMED_OUT, "the end");
     };
     try {
-      gather_now(*beside_, {}, progress);  // an endpoint that ends is lost for its peer
       for (Peer& peer : peers_) {
         if (peer.endpoint != nullptr) close_endpoint(std::exchange(peer.endpoint, nullptr), progress);
       }
@@ -345,8 +365,7 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> beside, TransportL
       return transport;
     }
   } catch (...) {
-    transport->close(false);
-    throw;
+    close_and_rethrow(*transport);
   }
   std::unique_ptr<Transport> alone = transport->take_beside();
   if (!is_error) return alone;

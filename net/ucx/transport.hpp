@@ -15,8 +15,7 @@ namespace esker::ucx {
 /// UCX is set by its own variables: ESKER_UCX_TLS is for this use alone, UCX_TLS for a program's own use too.
 ///
 /// Errors. Error{kNetwork}, on every PE: one must use UCX, and one does not or cannot; says which and why. On
-/// the PEs
-///         that are left: one has died. `beside` is closed then.
+///         the PEs that are left: one has died. `beside` is closed then.
 std::unique_ptr<Transport> connect(std::unique_ptr<Transport> beside, TransportLimits limits, Wish wish);
 
 }  // namespace esker::ucx

@@ -106,7 +106,6 @@ def killed_over_ucx_memory(bench):
 
 @case
 def killed_over_ucx_tcp(bench):
-    """UCX hears of it before anybody else."""
     killed_over_ucx(bench, ESKER_UCX_TLS="tcp,self")
 
 

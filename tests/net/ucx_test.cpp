@@ -1,6 +1,8 @@
 // The UCX transport, alone or with shared memory on hosts of two PEs, under mpirun.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -36,10 +38,13 @@ TEST(Ucx, FrameBeyondTheLimitIsAnErrorWithBothSizes) {
   });
 }
 
-/// "": UCX alone. "hosts": with shared memory on hosts of two PEs. "refused": PE 1 does not want it, so
-/// nobody uses it. "must", "cannot": the same, and there is no such transport of UCX's, and PE 0 says that
-/// all must use it: an error everywhere, null.
+/// "", "alone", "tcp": UCX alone. "hosts": with shared memory on hosts of two PEs. "refused": PE 1 does not
+/// want it, so nobody uses it. "must", "cannot": the same, and there is no such transport of UCX's, and PE 0
+/// says that all must use it: an error everywhere, null.
 std::unique_ptr<Transport> connect(std::string_view how) {
+  constexpr std::string_view kCases[] = {"", "alone", "tcp", "hosts", "refused", "must", "cannot"};
+  if (std::find(std::begin(kCases), std::end(kCases), how) == std::end(kCases))
+    throw std::runtime_error("no such case");
   std::unique_ptr<Transport> mpi = mpi::connect(kLimits);
   Wish wish = how == "refused" ? Wish::kIfAllCan : Wish::kMust;
   if ((how == "refused" || how == "must") && mpi->pe() == 1) wish = Wish::kOff;

@@ -25,8 +25,8 @@ struct BoundedSchedule {
 /// first. So `schedule.lower_bound` is the fewest startups with which operands fit in `device_bytes`,
 /// whatever their order in memory, among schedules in which one leaves only to make room and nothing is moved
 /// that nobody reads. gap() is what the order and the layout cost beyond that, or what 2000 sets of absences
-/// have not shown. Of larger graphs the bound is what they need without a limit. `schedule.certificate` is
-/// empty.
+/// and 500 layouts have not shown. Of larger graphs the bound is what they need without a limit.
+/// `schedule.certificate` is empty.
 ///
 /// Errors. Error{kOutOfMemory}: a kernel's operands alone do not fit, with its name, or no layout that was
 ///         tried does. Error{kTransfer}: a graph of several devices, or that changes operands in place.

@@ -17,7 +17,7 @@ namespace esker::transfer::detail {
 
 namespace {
 
-constexpr std::uint32_t kMostLayouts = 500;  // that are tried, in all
+constexpr std::uint32_t kMostLayouts = 500, kMostOfANode = 50;  // that are tried, in all and of one node
 
 /// An operand is not on the device while this kernel runs.
 struct Absence {
@@ -146,7 +146,7 @@ std::optional<Layout> find_layout(const OperandGraph& graph, Schedule& schedule,
     std::sort(its.begin(), its.end());
     free.push_back(its);
   }
-  while (*layouts_left > 0) {
+  for (std::uint32_t i = 0; i<kMostOfANode&& * layouts_left> 0; ++i) {
     --*layouts_left;
     Layout layout = lay_out(graph, schedule, alignment, device_bytes);
     if (layout.bytes.size() < 2 || layout.bytes[1] <= device_bytes) return layout;
@@ -201,7 +201,7 @@ BoundedSearch search_bounded(const OperandGraph& graph, std::uint64_t device_byt
     const Node node = open.top();
     open.pop();
     if (!is_bound_reached) found.bound = std::min(node.startups, limit);
-    if (node.startups >= limit || seen.size() >= most_nodes) break;
+    if (node.startups >= limit || seen.size() >= most_nodes || layouts_left == 0) break;
     const Schedule apart = without_order(graph, node.transfers);
     const bool fits = program.fits(apart);
     is_bound_reached = is_bound_reached || fits;
