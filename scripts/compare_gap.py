@@ -5,8 +5,9 @@ usage: compare_gap.py [--bin DIR] [--graph GRAPH]... [--kernel KERNEL]... [--tur
 
 A GRAPH is kronecker-SCALE or a file: an edge list (.wel), or a road network in DIMACS's format (.gr, .gr.xz),
 whose edges get weights of 1 to 255, the same each time, as GAP weighs graphs without weights. Both sides run
-with each of their settings; then the best of each run in turns. Seconds of the computation alone, medians of
-all repeats of all turns. Each side's results are verified before they are timed (--verify off does without).
+with each of their settings; then the best of each run in turns. Seconds of the computation alone, medians over
+turns of the medians of their repeats. Ours is verified before it is timed (--verify off does without), the
+other side each time.
 Exit status 1 if anything failed.
 """
 
@@ -134,7 +135,7 @@ def main():
     add("--pes", type=int, default=os.cpu_count(), help="PEs of ours, threads of the other side")
     add("--turns", type=int, default=3)
     add("--repeats", type=int, default=5, help="of a turn")
-    add("--delta", action="append", type=float, help="of shortest paths, for both sides; default: four")
+    add("--delta", action="append", type=int, help="of shortest paths, for both sides; default: four")
     add("--verify", choices=["on", "off"], default="on")
     add("--json", type=Path)
     options = parser.parse_args()

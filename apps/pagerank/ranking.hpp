@@ -29,8 +29,8 @@ struct Sweep {
 /// Contract. run() after prepare(); both are collective.
 ///
 /// State. Between iterations `ranks` has this PE's ranks and `shares_[now_]` their shares; its mirrors have
-/// the others' of before the last phase. Jacobi's iterations take turns with two arrays, so that the shares
-/// that arrive for the next are none that a slower PE still reads.
+/// the others' of before the last phase. Jacobi's iterations take turns with two arrays: own shares are
+/// written while others of the PE read those of the iteration before.
 class Ranking {
  public:
   Ranking(esker::Runtime& rt, const graph::DistributedGraph& graph, Sweep sweep)
@@ -93,10 +93,14 @@ class Ranking {
       if (!sweep_.in_place) now_ = 1 - now_;
       rt_.all_reduce(std::span<double>(all), esker::Reduction::kSum);
       dangling = all[0];
-      is_far = tolerance == 0 || all[1] > tolerance;
+      last_change_ = all[1];
+      is_far = tolerance == 0 || last_change_ > tolerance;
     }
     return done;
   }
+
+  /// Of all ranks together, in the last iteration.
+  double last_change() const { return last_change_; }
 
   std::vector<double> ranks() const {
     std::vector<float> mine(graph_.my_vertices);
@@ -247,6 +251,7 @@ class Ranking {
   esker::SymmetricArray<std::uint64_t> first_in_;
   std::vector<Phase> phases_;
   double dangling_at_start_ = 0;
+  double last_change_ = 0;
   std::uint64_t block_ = 0;                      // edges; 0: no sums of blocks
   esker::SymmetricArray<std::uint64_t> blocks_;  // of hubs
   esker::SymmetricArray<double> block_sums_;

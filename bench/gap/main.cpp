@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +80,7 @@ int run(int argc, char** argv) {
   o.source.complete("small");
   if (o.threads == 0 || o.delta == 0 || o.repeats == 0)
     throw UsageError("--threads, --delta and --repeats are above 0");
+  if (o.threads > 1024 || o.delta > 1u << 30) throw UsageError("--threads is at most 1024, --delta 2^30");
   const bool weighted = o.kernel == "sssp";
   nlohmann::json report = provenance("gap");
   const SharedGraph graph = read_graph(config, o, weighted);
