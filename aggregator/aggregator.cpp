@@ -127,6 +127,8 @@ bool Aggregators::step(One& one) {
                               span.life()};
     const std::uint32_t taken = one.buffers.append(package, one.position);
     span.set_taken(taken - one.position);
+    if (is_request(Command::from_word(header.command).operation))
+      asked_.fetch_add(taken - one.position, std::memory_order_relaxed);
     moved |= taken != one.position;
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;

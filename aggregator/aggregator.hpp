@@ -65,6 +65,8 @@ class Aggregators {
 
   std::uint64_t packages() const { return packages_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
+  /// Of them, requests.
+  std::uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
   /// The counter behind messages(): where lanes run on a device, what they have published by now is known
   /// only as far as it has been repacked.
   const std::atomic<std::uint64_t>& messages_counter() const { return messages_; }
@@ -94,6 +96,7 @@ class Aggregators {
   std::atomic<bool> failed_{false};
   std::atomic<std::uint64_t> packages_{0};
   std::atomic<std::uint64_t> messages_{0};
+  std::atomic<std::uint64_t> asked_{0};
   Doorbell bell_;
   std::vector<std::jthread> threads_;
 };

@@ -17,9 +17,19 @@ enum class Operation : std::uint8_t {
   kOr,
   kXor,
   kActiveMessage,
+  // Requests: the PE that applies one sends a kReply to the PE that asked.
+  kGet,
+  kFetchInc,
+  kFetchAdd,
+  kFetchAnd,
+  kFetchOr,
+  kFetchXor,
+  kSwap,
+  kCompareSwap,
+  kReply,  // a put, or an active message if the command has a handler
 };
 
-/// The operand's type. kBytes1 .. kBytes16 are for puts, which do not look at the value.
+/// The operand's type. kBytes1 .. kBytes16 are for operations that do not look at the value.
 enum class Operand : std::uint8_t {
   kNone = 0,
   kBytes1,
@@ -43,7 +53,7 @@ inline constexpr std::uint32_t kMaxArgumentBytes = 64;
 struct Command {
   Operation operation;
   Operand operand;
-  std::uint16_t handler;  // index of the registered handler; 0 for everything else
+  std::uint16_t handler;  // index of the registered handler; of a request, whom its reply calls; 0: none
 
   ESKER_HD constexpr std::uint32_t word() const {
     return static_cast<std::uint32_t>(operation) | static_cast<std::uint32_t>(operand) << 8 |
@@ -56,7 +66,7 @@ struct Command {
 };
 
 /// Bytes of the heap that an operation on this operand touches; 0 where there is no such operand.
-constexpr std::uint32_t operand_bytes(Operand operand) {
+ESKER_HD constexpr std::uint32_t operand_bytes(Operand operand) {
   switch (operand) {
     case Operand::kBytes1:
       return 1;
@@ -80,10 +90,26 @@ constexpr std::uint32_t operand_bytes(Operand operand) {
   return 0;
 }
 
+/// The message asks for a reply.
+ESKER_HD constexpr bool is_request(Operation operation) {
+  return operation >= Operation::kGet && operation <= Operation::kCompareSwap;
+}
+/// The message calls a handler where it arrives.
+ESKER_HD constexpr bool is_call(Command command) {
+  return command.operation == Operation::kActiveMessage ||
+         (command.operation == Operation::kReply && command.handler != 0);
+}
+/// Applying it may send messages.
+ESKER_HD constexpr bool may_send(Command command) {
+  return is_call(command) || is_request(command.operation);
+}
+
 /// Words of a message of a built-in operation; 0 where operation and operand do not go together, and
-/// for active messages, whose handler decides.
+/// where the handler decides. Of a request: its address, its operands and where its reply goes, to which the
+/// arguments of a handler are added (request_words()).
 constexpr std::uint32_t message_words(Command command) {
   const bool is_put = command.operand >= Operand::kBytes1 && command.operand <= Operand::kBytes16;
+  const bool is_swap = command.operand == Operand::kBytes4 || command.operand == Operand::kBytes8;
   const bool is_number = command.operand >= Operand::kInt32 && command.operand <= Operand::kDouble;
   const bool is_integer = is_number && command.operand <= Operand::kUint64;
   switch (command.operation) {
@@ -99,10 +125,42 @@ constexpr std::uint32_t message_words(Command command) {
     case Operation::kOr:
     case Operation::kXor:
       return is_integer ? 2 : 0;
+    case Operation::kGet:
+      return is_put ? 2 : 0;
+    case Operation::kFetchInc:
+      return is_integer ? 2 : 0;
+    case Operation::kFetchAdd:
+      return is_number ? 3 : 0;
+    case Operation::kFetchAnd:
+    case Operation::kFetchOr:
+    case Operation::kFetchXor:
+      return is_integer ? 3 : 0;
+    case Operation::kSwap:
+      return is_swap ? 3 : 0;
+    case Operation::kCompareSwap:
+      return is_swap ? 4 : 0;
+    case Operation::kReply:
+      return !is_put ? 0 : command.operand == Operand::kBytes16 ? 3 : 2;
     case Operation::kActiveMessage:
       return 0;
   }
   return 0;
+}
+
+/// The reply to a request: the value's bytes, or the call of the handler that it names.
+ESKER_HD constexpr Command reply_to(Command request) {
+  if (request.handler != 0) return {Operation::kReply, Operand::kNone, request.handler};
+  if (request.operand <= Operand::kBytes16) return {Operation::kReply, request.operand, 0};
+  return {Operation::kReply, operand_bytes(request.operand) == 4 ? Operand::kBytes4 : Operand::kBytes8, 0};
+}
+
+/// Words of the value in a reply: one, or the two of 16 bytes.
+ESKER_HD constexpr std::uint32_t value_words(Operand operand) { return operand == Operand::kBytes16 ? 2 : 1; }
+
+/// Words of a handler's arguments that its request carries: all but those that the value fills whole.
+ESKER_HD constexpr std::uint32_t carried_words(Operand operand, std::uint32_t handler_words) {
+  const std::uint32_t filled = operand_bytes(operand) / 8;
+  return handler_words - 1 - filled;
 }
 
 /// Word 0 of every message in a package: destination PE in the upper 16 bits, heap offset in the rest.

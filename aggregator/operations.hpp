@@ -36,6 +36,12 @@ ESKER_HD constexpr auto with_bytes(Operand operand, const F& f) {
   }
 }
 
+template <Operation O, class F>
+ESKER_HD constexpr auto with_word(Operand operand, const F& f) {
+  if (operand == Operand::kBytes4) return f.template operator()<O, std::uint32_t>();
+  return f.template operator()<O, std::uint64_t>();
+}
+
 template <Operation O, Signs S, class F>
 ESKER_HD constexpr auto with_integer(Operand operand, const F& f) {
   if constexpr (S == Signs::kMerged && O != Operation::kMin && O != Operation::kMax) {
@@ -86,12 +92,37 @@ ESKER_HD constexpr auto with_update(Command command, const F& f) {
   }
 }
 
-/// The same for every built-in operation. A put's T is an unsigned integer, or Bytes16. Requires that
-/// message_words(command) is not 0.
+/// The same for every built-in operation that asks for no reply. A put's T is an unsigned integer, or Bytes16,
+/// and so is that of a reply without a handler, which is a put. Requires that message_words(command) is not 0.
 template <Signs S = Signs::kApart, class F>
 ESKER_HD constexpr auto with_operation(Command command, const F& f) {
-  if (command.operation == Operation::kPut) return detail::with_bytes<Operation::kPut>(command.operand, f);
+  if (command.operation == Operation::kPut || command.operation == Operation::kReply)
+    return detail::with_bytes<Operation::kPut>(command.operand, f);
   return with_update<S>(command, f);
+}
+
+/// The same for every request. A value that is only moved has an unsigned type, or Bytes16.
+template <class F>
+ESKER_HD constexpr auto with_request(Command command, const F& f) {
+  constexpr auto kSigns = Signs::kMerged;
+  switch (command.operation) {
+    case Operation::kGet:
+      return detail::with_bytes<Operation::kGet>(command.operand, f);
+    case Operation::kFetchInc:
+      return detail::with_integer<Operation::kFetchInc, kSigns>(command.operand, f);
+    case Operation::kFetchAnd:
+      return detail::with_integer<Operation::kFetchAnd, kSigns>(command.operand, f);
+    case Operation::kFetchOr:
+      return detail::with_integer<Operation::kFetchOr, kSigns>(command.operand, f);
+    case Operation::kFetchXor:
+      return detail::with_integer<Operation::kFetchXor, kSigns>(command.operand, f);
+    case Operation::kSwap:
+      return detail::with_word<Operation::kSwap>(command.operand, f);
+    case Operation::kCompareSwap:
+      return detail::with_word<Operation::kCompareSwap>(command.operand, f);
+    default:
+      return detail::with_number<Operation::kFetchAdd, kSigns>(command.operand, f);
+  }
 }
 
 }  // namespace esker

@@ -18,6 +18,22 @@ T value_of(std::uint64_t word) {
   return value;
 }
 
+/// What a fetch changes its target by.
+constexpr Operation update_of(Operation fetch) {
+  switch (fetch) {
+    case Operation::kFetchInc:
+      return Operation::kInc;
+    case Operation::kFetchAnd:
+      return Operation::kAnd;
+    case Operation::kFetchOr:
+      return Operation::kOr;
+    case Operation::kFetchXor:
+      return Operation::kXor;
+    default:
+      return Operation::kAdd;
+  }
+}
+
 /// O is kInc, whose value is 1, to kXor. Integers wrap, as the network's atomics do.
 template <Operation O, class T>
 T updated(T old, T value) {

@@ -10,10 +10,17 @@ namespace {
 
 /// Words of a message; 0 for whatever is no command, fields that a command does not use included.
 std::uint32_t words_of(Command command, const HandlerWords& handlers) {
-  if (command.operation == Operation::kActiveMessage) {
+  if (is_call(command)) {
     return command.operand == Operand::kNone ? handlers.words_of_handler(command.handler) : 0;
   }
-  return command.handler == 0 ? message_words(command) : 0;
+  const std::uint32_t words = message_words(command);
+  if (command.handler == 0 || words == 0) return words;
+  if (!is_request(command.operation)) return 0;
+  const std::uint32_t handler_words = handlers.words_of_handler(command.handler);
+  const std::uint32_t value = value_words(command.operand);
+  if (handler_words < 1 + value) return 0;
+  const std::uint32_t all = words + carried_words(command.operand, handler_words);
+  return all <= kMaxMessageWords ? all : 0;
 }
 
 std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& header,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include <esker/aggregator/wire.hpp>
 #include <esker/net/handler_table.hpp>
@@ -14,6 +15,8 @@ namespace esker {
 /// Contract. One thread. Frames have passed wire::find_defect().
 /// Ordering. Words are read and written by relaxed atomics, since lanes may read them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
+///           Replies to this PE itself are stored at once; others go through `call.outbox`, in the order of
+///           their requests.
 /// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
 ///           of a run of active messages, those before the bad one are.
@@ -28,11 +31,16 @@ class Applier {
   std::uint64_t applied() const { return applied_.load(std::memory_order_acquire); }
   /// The handler that runs just now, for reports; null: none.
   const HandlerTable::Entry* was_running() const { return running_.load(std::memory_order_relaxed); }
+  /// What handlers have sent, and the replies to requests.
   std::uint64_t sent_by_handlers() const { return sent_.load(std::memory_order_acquire); }
+  /// Requests that handlers have sent; replies that have been applied here.
+  std::uint64_t asked() const { return asked_.load(std::memory_order_acquire); }
+  std::uint64_t answered() const { return answered_.load(std::memory_order_acquire); }
 
  private:
   std::uint32_t apply_run(const wire::Run& run, HostCall& call);
   std::uint32_t call_handler(const wire::Run& run, HostCall& call);
+  std::uint32_t answer(const wire::Run& run, HostCall& call);
 
   const HandlerTable& handlers_;
   const std::uint32_t slice_;
@@ -41,6 +49,9 @@ class Applier {
   // reader of applied, then sent, never misses a message (docs/reference/ordering.md).
   std::atomic<std::uint64_t> applied_{0};
   std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> asked_{0};
+  std::atomic<std::uint64_t> answered_{0};
+  std::vector<std::uint64_t> replies_;  // a block of them, by rows
   std::atomic<const HandlerTable::Entry*> running_{nullptr};
 };
 

@@ -151,6 +151,18 @@ std::uint64_t ApplyPool::sent_by_handlers() const {
   return sum;
 }
 
+std::uint64_t ApplyPool::asked() const {
+  std::uint64_t sum = 0;
+  for (const auto& helper : all_) sum += helper->worker.applier().asked();
+  return sum;
+}
+
+std::uint64_t ApplyPool::answered() const {
+  std::uint64_t sum = 0;
+  for (const auto& helper : all_) sum += helper->worker.applier().answered();
+  return sum;
+}
+
 std::string ApplyPool::was_in_handler() const {
   for (const auto& helper : all_) {
     if (const auto* entry = helper->worker.applier().was_running(); entry != nullptr) return entry->name;

@@ -89,6 +89,8 @@ class ApplyPool final : public FrameApplier {
   bool outboxes_empty() const;
   std::uint64_t applied() const;
   std::uint64_t sent_by_handlers() const;
+  std::uint64_t asked() const;
+  std::uint64_t answered() const;
   std::string was_in_handler() const;
 
  private:

@@ -30,6 +30,7 @@ bool Completion::step() {
       for (CompletionStage* const stage : stages_) {
         if (!stage->have_peers_applied()) return false;
       }
+      if (!has_replies()) return false;
       complete(false);
       return true;
     case Phase::kDrain:
@@ -81,6 +82,15 @@ bool Completion::flush() {
   if (rounds_ > 0) return drain();
   now_waits_for("this PE's messages to leave and to be applied");
   return true;
+}
+
+bool Completion::has_replies() {
+  std::uint64_t answered = 0, asked = 0;
+  for (const CompletionStage* stage : stages_) answered += stage->answered();
+  for (const CompletionStage* stage : stages_) asked += stage->asked();
+  if (answered >= asked) return true;
+  now_waits_for("replies to this PE's requests");
+  return false;
 }
 
 bool Completion::drain() {

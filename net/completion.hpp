@@ -65,6 +65,7 @@ class Completion {
 
   bool begin();
   bool flush();
+  bool has_replies();
   bool drain();
   bool gather();
   void start_over();

@@ -17,7 +17,8 @@ namespace esker {
 /// Contract The network's owner makes every call, but for those that are marked. Completion asks stages in
 ///          the order in which messages flow, and calls flush() of a stage when those before it are
 ///          flushed().
-///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds.
+///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds, and
+///            then as many replies are applied here, answered(), as requests have been sent, asked().
 ///          - Barrier: once all are drained(), and still flushed(), the counts of all PEs are gathered.
 ///          Invariants of the counters, over all stages of all PEs:
 ///          - Both only grow, and each message is counted once in sent() of one stage, and once in applied().
@@ -55,7 +56,12 @@ class CompletionStage {
   /// Messages that it has applied, and those that producers in it have sent; any thread.
   virtual std::uint64_t applied() const { return 0; }
   virtual std::uint64_t sent() const { return 0; }
-  /// Handlers may run that may send: since the last barrier active messages have been sent here.
+  /// Of those sent, requests, which are counted before their replies; and replies that it has applied. Only
+  /// quiet asks: a barrier counts a request and its reply as messages, like those of a handler.
+  virtual std::uint64_t asked() const { return 0; }
+  virtual std::uint64_t answered() const { return 0; }
+  /// Handlers may run that may send: since the last barrier active messages or
+  /// requests have been sent here.
   virtual bool may_send() const { return false; }
   /// Its counts hold all that its producers have sent. A GPU's do not before a progress kernel has run that
   /// began when the kernels of all PEs had ended: a barrier's first round is the rendezvous that tells.

@@ -34,9 +34,11 @@ struct HostCall {
   std::uint32_t source = 0;   // the PE whose message it is
   std::uint16_t handler = 0;  // the one that runs
   std::uint64_t sent = 0;     // messages that handlers have sent; the applier takes them
+  std::uint64_t asked = 0;    // of them, requests
 
   void post(Command command, std::uint32_t width, const std::uint64_t* words) {
     ++sent;
+    if (is_request(command.operation)) ++asked;
     append_message(*outbox, command, width, words);
   }
 };

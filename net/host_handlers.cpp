@@ -14,6 +14,14 @@ HostHandlers::HostHandlers(std::uint32_t helpers, const ApplierSettings& setting
 void HostHandlers::send_on(const PackageView& package) {
   inline_.worker.send(package);
   sent_on_.fetch_add(package.count, std::memory_order_relaxed);
+  if (is_request(Command::from_word(package.command).operation))
+    asked_on_.fetch_add(package.count, std::memory_order_relaxed);
+}
+
+bool HostHandlers::close_for(std::uint32_t pe) {
+  if (outboxes_empty()) return false;
+  helpers_.flush_once();
+  return inline_.worker.close_outbox([pe](std::uint32_t to) { return to == pe; });
 }
 
 bool HostHandlers::request_flush() {

@@ -24,6 +24,8 @@ class HostHandlers final : public CompletionStage {
   /// Ends the helpers. Afterwards nothing is submitted.
   void stop() { helpers_.stop(); }
 
+  /// What handlers, and replies, hold for this PE leaves, full or not. True if there was some.
+  bool close_for(std::uint32_t pe);
   /// Any thread: what handlers have sent leaves, full or not. True if there may be some.
   bool request_flush();
   /// Any thread: request_flush() has not been seen to.
@@ -51,6 +53,12 @@ class HostHandlers final : public CompletionStage {
   std::uint64_t sent_by_handlers() const {
     return inline_.worker.applier().sent_by_handlers() + helpers_.sent_by_handlers();
   }
+  std::uint64_t asked() const override {
+    return inline_.worker.applier().asked() + helpers_.asked() + asked_on_.load(std::memory_order_relaxed);
+  }
+  std::uint64_t answered() const override {
+    return inline_.worker.applier().answered() + helpers_.answered();
+  }
   /// Messages that came by send_on().
   std::uint64_t sent_on() const { return sent_on_.load(std::memory_order_relaxed); }
   /// Racy: the name of a handler that runs just now; "": none.
@@ -76,6 +84,7 @@ class HostHandlers final : public CompletionStage {
   ApplyPool helpers_;
   std::atomic<bool> flush_requested_{false};
   std::atomic<std::uint64_t> sent_on_{0};
+  std::atomic<std::uint64_t> asked_on_{0};  // of them, requests
   bool in_call_ = false;
   bool in_quiet_ = false;
   std::uint32_t emptied_ = 0;  // helpers whose outbox has been empty since flush()

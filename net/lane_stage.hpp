@@ -27,6 +27,7 @@ class LaneStage final : public CompletionStage {
   bool flushed() override { return aggregators_.flushed(epoch_); }
   const char* waits_for() const override { return "the aggregators to close their buffers"; }
   std::uint64_t sent() const override { return published_.load(std::memory_order_acquire); }
+  std::uint64_t asked() const override { return aggregators_.asked(); }
   bool may_send() const override { return may_send_; }
 
   /// Buffers are in the pools again.

@@ -42,7 +42,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
                 *this,
                 [this](const Error& error) { fail(error); }},
       dispatch_{handlers_.applier(), heap_bytes},
-      transport_stage_{shipping_, dispatch_, control_},
+      transport_stage_{shipping_, dispatch_, handlers_, control_},
       stages_{&handlers_, &transport_stage_},
       completion_{transport, failure, user_bell, settings.tracer},
       trace_{shipping_.trace()} {

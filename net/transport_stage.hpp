@@ -8,6 +8,7 @@
 #include <esker/net/acknowledgements.hpp>
 #include <esker/net/completion_stage.hpp>
 #include <esker/net/dispatch.hpp>
+#include <esker/net/host_handlers.hpp>
 #include <esker/net/shipping.hpp>
 
 namespace esker {
@@ -15,9 +16,10 @@ namespace esker {
 /// It has no messages of its own: senders count them before, appliers after.
 class TransportStage final : public CompletionStage {
  public:
-  TransportStage(Shipping& shipping, const Dispatch& dispatch, Control& control)
+  TransportStage(Shipping& shipping, const Dispatch& dispatch, HostHandlers& handlers, Control& control)
       : shipping_{shipping},
         dispatch_{dispatch},
+        handlers_{handlers},
         me_{control.pe()},
         replies_{control, wire::Kind::kQuietRequest, wire::Kind::kQuietReply},
         target_(control.n_pes()) {}
@@ -25,8 +27,11 @@ class TransportStage final : public CompletionStage {
   /// Answers peers that ask how far this PE has applied their frames.
   bool step() override {
     bool moved = false;
-    for (std::uint32_t pe = 0; pe < target_.size(); ++pe)
-      moved |= replies_.answer(pe, shipping_.applied_from(pe));
+    for (std::uint32_t pe = 0; pe < target_.size(); ++pe) {
+      if (!replies_.answer(pe, shipping_.applied_from(pe))) continue;
+      (void)handlers_.close_for(pe);  // it waits for the replies to its requests too
+      moved = true;
+    }
     return moved;
   }
 
@@ -51,6 +56,7 @@ class TransportStage final : public CompletionStage {
  private:
   Shipping& shipping_;
   const Dispatch& dispatch_;
+  HostHandlers& handlers_;
   const std::uint32_t me_;
   Acknowledgements replies_;
   std::vector<std::uint64_t> target_;  // of a quiet: the last frame to each PE

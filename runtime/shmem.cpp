@@ -29,11 +29,11 @@ void bad_target(Caller caller, const char* call, std::uint64_t offset, std::uint
                      bytes, offset, pe, alignment));
 }
 
-void no_handler(Caller caller) {
+void no_handler(Caller caller, const char* call) {
   misuse(
       fmt::format("{}: the Handler is a default one, which stands for no handler; send what "
                   "Runtime::register_handler() has returned",
-                  name_caller("shmem_am", caller)));
+                  name_caller(call, caller)));
 }
 
 }  // namespace esker::detail

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <esker/aggregator/command.hpp>
+#include <esker/handler.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/net/sender_access.hpp>
 
@@ -74,7 +75,7 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
                                                   std::uint64_t bytes, std::uint64_t alignment,
                                                   std::uint64_t heap_bytes, std::uint32_t pe,
                                                   std::uint32_t n_pes);
-[[noreturn, gnu::cold]] ESKER_API void no_handler(Caller caller);
+[[noreturn, gnu::cold]] ESKER_API void no_handler(Caller caller, const char* call);
 
 #if defined(ESKER_ON_GPU)
 ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,
@@ -126,18 +127,18 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
 
 /// False, on a GPU, where the host is told: a default Handler, which stands for none.
 template <class Context>
-ESKER_HD bool is_registered(const Context& context, std::uint16_t handler) {
+ESKER_HD bool is_registered(const Context& context, std::uint16_t handler, const char* call) {
   if (handler != 0) [[likely]]
     return true;
 #if defined(ESKER_ON_GPU)
   if constexpr (kHostCallsDeviceCode) {
-    if (!is_lane()) no_handler(SenderAccess::caller(context));
+    if (!is_lane()) no_handler(SenderAccess::caller(context), call);
   }
   report_bad_call(*SenderAccess::pe_state(context), gpu::Fault::kNoHandler, SenderAccess::caller(context),
-                  "shmem_am", 0, 0, 1, 0);
+                  call, 0, 0, 1, 0);
   return false;
 #else
-  no_handler(SenderAccess::caller(context));
+  no_handler(SenderAccess::caller(context), call);
 #endif
 }
 
@@ -164,6 +165,101 @@ ESKER_HD void send_value(Context&& context, const char* call, Operation operatio
   const std::uint64_t words[2] = {checked_address(context, call, target, sizeof(T), sizeof(T), pe),
                                   value_word(value)};
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
+}
+
+/// The words of a request behind its operands: where its reply goes, and the arguments that it carries for the
+/// reply's handler.
+template <class T, class Result>
+struct ReplyTo;
+template <class T>
+struct ReplyTo<T, T*> {
+  static constexpr std::uint32_t kWords = 1;
+  template <class Context>
+  ESKER_HD static std::uint16_t handler(const Context& /*context*/, const char* /*call*/, T* /*result*/) {
+    return 0;
+  }
+  template <class Context>
+  ESKER_HD static bool write(const Context& context, const char* call, T* result, std::uint64_t* words) {
+    words[0] = checked_address(context, call, result, sizeof(T), sizeof(T), context.pe());
+    return words[0] != kNoAddress;
+  }
+};
+template <class T, class Target, class Arguments>
+struct ReplyTo<T, Then<Target, Arguments>> {
+  static constexpr std::uint32_t kFilled = sizeof(T) / 8;  // words of the arguments that the value fills
+  static constexpr std::uint32_t kArguments = Handler<Target, Arguments>::kWords - 1;
+  static constexpr std::uint32_t kWords = 1 + kArguments - kFilled;
+  template <class Context>
+  ESKER_HD static std::uint16_t handler(const Context& context, const char* call,
+                                        const Then<Target, Arguments>& then) {
+    return is_registered(context, then.handler.index, call) ? then.handler.index : std::uint16_t{0};
+  }
+  template <class Context>
+  ESKER_HD static bool write(const Context& context, const char* call, const Then<Target, Arguments>& then,
+                             std::uint64_t* words) {
+    std::uint64_t arguments[kArguments] = {};
+    __builtin_memcpy(arguments, &then.arguments, sizeof then.arguments);
+    for (std::uint32_t r = kFilled; r < kArguments; ++r) words[1 + r - kFilled] = arguments[r];
+    words[0] =
+        checked_address(context, call, then.target, sizeof(Target), alignof(Target), context.pe());
+    return then.handler.index != 0 && words[0] != kNoAddress;
+  }
+};
+
+/// The words between the address and the reply's.
+template <std::uint32_t N>
+struct Operands {
+  std::uint64_t words[N == 0 ? 1 : N];
+};
+
+/// Whether the lane that names the election has a message for it.
+template <class Election>
+ESKER_HD bool has_message(const Election& election) {
+  if constexpr (requires { election.active; }) return election.active;
+  return true;
+}
+
+template <std::uint32_t N, class T, class Context, class Result, class... Election>
+ESKER_HD void ask(Context&& context, const char* call, Command command, const Result& result, const T* target,
+                  const Operands<N>& operands, std::uint32_t pe, Election&&... election) {
+  using Reply = ReplyTo<T, Result>;
+  static_assert(1 + N + Reply::kWords <= kMaxMessageWords,
+                "the arguments of the reply's handler are too long to travel with the request");
+  std::uint64_t words[1 + N + Reply::kWords] = {
+      checked_address(context, call, target, sizeof(T), sizeof(T), pe)};
+  for (std::uint32_t r = 0; r < N; ++r) words[1 + r] = operands.words[r];
+  command.handler = Reply::handler(context, call, result);
+  if (!Reply::write(context, call, result, words + 1 + N)) return;  // on a GPU, which tells the host
+  words[1 + N] &= kOffsetMask;
+#if defined(ESKER_ON_GPU)
+  // What a lane cannot do itself goes through its group's own packages, whatever the election.
+  if ((... && has_message(election))) post(context, command, words);
+#else
+  post(context, command, words, std::forward<Election>(election)...);
+#endif
+}
+
+template <class Context, class T, class Result, class... Election>
+ESKER_HD void fetch(Context&& context, const char* call, Operation operation, const Result& result, T* target,
+                    std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
+  ask<1>(context, call, {operation, number_operand<T>(), 0}, result, target, Operands<1>{{value_word(value)}},
+         pe, std::forward<Election>(election)...);
+}
+
+/// A load that messages may race with; 16 bytes are two halves.
+template <class T>
+T load_here(const T* source) {
+  T value;
+  if constexpr (sizeof(T) == 16) {
+    std::uint64_t half[2];
+    const auto* const at = reinterpret_cast<const std::uint64_t*>(source);
+    half[0] = load_here(at);
+    half[1] = load_here(at + 1);
+    __builtin_memcpy(&value, half, sizeof half);
+  } else {
+    __atomic_load(source, &value, __ATOMIC_RELAXED);
+  }
+  return value;
 }
 
 /// A store that messages may race with; 16 bytes are two halves.

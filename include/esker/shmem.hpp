@@ -1,8 +1,14 @@
-// The operations: what any lane, or a handler, asks of any PE. All are non-blocking.
+// The operations: what any lane, a handler, or the program through its Runtime, asks of any PE. All are
+// non-blocking.
 //
 // Names follow OpenSHMEM, with the context first. `target` is a local address in the symmetric heap that
 // stands for the same offset on PE `pe`. An operation is applied some time before quiet() on its PE or
 // barrier_all() returns, exactly once; nothing else is promised about order (docs/reference/ordering.md).
+//
+// Requests (shmem_get, shmem_fetch_..., shmem_swap, shmem_compare_swap) bring back what the target held. `result` says
+// where that goes: a pointer into this PE's own heap, which holds it once quiet() or barrier_all() has
+// returned; or then(handler, target, arguments), which runs a handler here when the value has come.
+// Requests and replies travel packed, like other messages; on a GPU a lane does itself what it reaches.
 //
 // A target is aligned to its size: 1, 2, 4, 8 or 16 bytes; that of a handler as its type is (alignof). So it
 // is wherever a SymmetricArray has an element of that type and size.
@@ -26,6 +32,8 @@ concept Putable = std::is_trivially_copyable_v<T> &&
     (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 template <class T>
 concept Integer32Or64 = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+concept Swappable = Putable<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
 
@@ -109,12 +117,84 @@ ESKER_HD void shmem_xor(Context&& context, T* target, std::type_identity_t<T> va
 template <detail::CheckedSender Context, class Target, class Arguments, class... Election>
 ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Target* target,
                        std::type_identity_t<Arguments> arguments, std::uint32_t pe, Election&&... election) {
-  if (!detail::is_registered(context, handler.index)) return;
+  if (!detail::is_registered(context, handler.index, "shmem_am")) return;
   std::uint64_t words[Handler<Target, Arguments>::kWords] = {
       detail::checked_address(context, "shmem_am", target, sizeof(Target), alignof(Target), pe)};
   __builtin_memcpy(words + 1, &arguments, sizeof arguments);
   detail::post(context, {Operation::kActiveMessage, Operand::kNone, handler.index}, words,
                std::forward<Election>(election)...);
+}
+
+/// Brings `*source` of PE `pe`: 1, 2, 4, 8 or 16 bytes; 16 are read as two halves. From this PE it is a copy,
+/// done on return.
+template <detail::CheckedSender Context, Putable T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_get(Context&& context, Result result, const T* source, std::uint32_t pe,
+                        Election&&... election) {
+#if !defined(ESKER_ON_GPU)
+  if constexpr (std::is_pointer_v<Result> && sizeof...(Election) == 0) {
+    if (pe == context.pe()) {
+      (void)detail::checked_address(context, "shmem_get", source, sizeof(T), sizeof(T), pe);
+      (void)detail::checked_address(context, "shmem_get (result)", result, sizeof(T), sizeof(T), pe);
+      detail::store_here(result, detail::load_here(source));
+      return;
+    }
+  }
+#endif
+  detail::ask<0>(context, "shmem_get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source,
+                 detail::Operands<0>{}, pe, std::forward<Election>(election)...);
+}
+
+/// Adds 1, and brings what was there before.
+template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_fetch_inc(Context&& context, Result result, T* target, std::uint32_t pe,
+                              Election&&... election) {
+  detail::ask<0>(context, "shmem_fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result,
+                 target, detail::Operands<0>{}, pe, std::forward<Election>(election)...);
+}
+
+/// Adds, wrapping around for integers, and brings what was there before.
+template <detail::CheckedSender Context, Number32Or64 T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_fetch_add(Context&& context, Result result, T* target, std::type_identity_t<T> value,
+                              std::uint32_t pe, Election&&... election) {
+  detail::fetch(context, "shmem_fetch_add", Operation::kFetchAdd, result, target, value, pe,
+                std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_fetch_and(Context&& context, Result result, T* target, std::type_identity_t<T> value,
+                              std::uint32_t pe, Election&&... election) {
+  detail::fetch(context, "shmem_fetch_and", Operation::kFetchAnd, result, target, value, pe,
+                std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_fetch_or(Context&& context, Result result, T* target, std::type_identity_t<T> value,
+                             std::uint32_t pe, Election&&... election) {
+  detail::fetch(context, "shmem_fetch_or", Operation::kFetchOr, result, target, value, pe,
+                std::forward<Election>(election)...);
+}
+template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_fetch_xor(Context&& context, Result result, T* target, std::type_identity_t<T> value,
+                              std::uint32_t pe, Election&&... election) {
+  detail::fetch(context, "shmem_fetch_xor", Operation::kFetchXor, result, target, value, pe,
+                std::forward<Election>(election)...);
+}
+
+/// Stores `value`, of 4 or 8 bytes, and brings what was there before.
+template <detail::CheckedSender Context, Swappable T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_swap(Context&& context, Result result, T* target, std::type_identity_t<T> value,
+                         std::uint32_t pe, Election&&... election) {
+  detail::ask<1>(context, "shmem_swap", {Operation::kSwap, detail::bytes_operand<T>(), 0}, result, target,
+                 detail::Operands<1>{{detail::value_word(value)}}, pe, std::forward<Election>(election)...);
+}
+
+/// Stores `desired` where the target's bytes are those of `expected`, and brings what was there before: it has
+/// stored if that is `expected`.
+template <detail::CheckedSender Context, Swappable T, ReplyFor<T> Result, class... Election>
+ESKER_HD void shmem_compare_swap(Context&& context, Result result, T* target, std::type_identity_t<T> expected,
+                                 std::type_identity_t<T> desired, std::uint32_t pe, Election&&... election) {
+  detail::ask<2>(context, "shmem_compare_swap", {Operation::kCompareSwap, detail::bytes_operand<T>(), 0},
+                 result, target,
+                 detail::Operands<2>{{detail::value_word(expected), detail::value_word(desired)}}, pe,
+                 std::forward<Election>(election)...);
 }
 
 }  // namespace esker
