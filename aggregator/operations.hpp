@@ -92,8 +92,9 @@ ESKER_HD constexpr auto with_update(Command command, const F& f) {
   }
 }
 
-/// The same for every built-in operation that asks for no reply. A put's T is an unsigned integer, or Bytes16,
-/// and so is that of a reply without a handler, which is a put. Requires that message_words(command) is not 0.
+/// The same for every built-in operation that asks for no reply. A put's T is an unsigned integer, or
+/// Bytes16, and so is that of a reply without a handler, which is a put. Requires that message_words(command)
+/// is not 0.
 template <Signs S = Signs::kApart, class F>
 ESKER_HD constexpr auto with_operation(Command command, const F& f) {
   if (command.operation == Operation::kPut || command.operation == Operation::kReply)

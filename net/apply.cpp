@@ -72,11 +72,11 @@ std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
   const Slice slice{slice_, slices_};
   // find_defect() lets no operation through that there is not.
   if (is_request(run.command.operation)) return answer(run, call);
-  const std::uint32_t applied =
-      is_call(run.command) ? call_handler(run, call)
-                           : with_operation(run.command, [&]<Operation O, class T>() {
-                               return apply_all<O, T>(run, heap, slice);
-                             });
+  const std::uint32_t applied = is_call(run.command)
+                                    ? call_handler(run, call)
+                                    : with_operation(run.command, [&]<Operation O, class T>() {
+                                        return apply_all<O, T>(run, heap, slice);
+                                      });
   if (run.command.operation == Operation::kReply) answered_.fetch_add(applied, std::memory_order_release);
   return applied;
 }

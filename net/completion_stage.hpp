@@ -17,7 +17,8 @@ namespace esker {
 /// Contract The network's owner makes every call, but for those that are marked. Completion asks stages in
 ///          the order in which messages flow, and calls flush() of a stage when those before it are
 ///          flushed().
-///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds, and
+///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds,
+///          and
 ///            then as many replies are applied here, answered(), as requests have been sent, asked().
 ///          - Barrier: once all are drained(), and still flushed(), the counts of all PEs are gathered.
 ///          Invariants of the counters, over all stages of all PEs:

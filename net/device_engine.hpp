@@ -47,6 +47,8 @@ struct DeviceTraffic {
   std::uint64_t packages = 0;  // to peers
   std::uint64_t bytes = 0;
   std::uint64_t by_handlers = 0;
+  std::uint64_t asked = 0;     // of those sent, requests to peers
+  std::uint64_t answered = 0;  // of those applied, replies
 };
 
 /// State    open -> linked -> running -> closed -> retracted.

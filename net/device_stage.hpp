@@ -41,6 +41,8 @@ class DeviceStage final : public CompletionStage, public FrameApplier {
   }
   std::uint64_t applied() const override { return engine_.traffic().applied; }
   std::uint64_t sent() const override { return engine_.traffic().sent; }
+  std::uint64_t asked() const override { return engine_.traffic().asked; }
+  std::uint64_t answered() const override { return engine_.traffic().answered; }
   bool may_send() const override { return engine_.has_called_handlers(); }
   bool is_final() const override { return !rendezvous_; }
   void ask_peers() override;

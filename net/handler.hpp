@@ -89,6 +89,8 @@ class HandlerContext {
     post_words(command, Words, words);
   }
   ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words);
+  ESKER_HD void post_package(std::uint32_t bin, Command command, std::uint32_t width,
+                             const std::uint64_t* words);
 
   struct OnDevice {
     const gpu::PeState* pe_state;

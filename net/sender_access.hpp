@@ -26,6 +26,12 @@ struct SenderAccess {
   ESKER_HD static auto pe_state(const Context& context) -> decltype(context.pe_state()) {
     return context.pe_state();
   }
+  /// Of a handler on a GPU: a message whose width is known when it runs.
+  template <class Context>
+  ESKER_HD static void post_words(Context& context, Command command, std::uint32_t width,
+                                  const std::uint64_t* words) {
+    context.post_words(command, width, words);
+  }
   template <class Context, std::uint32_t Words, class... Election>
   ESKER_HD static auto post(Context& context, Command command, const std::uint64_t (&words)[Words],
                             Election&&... election)

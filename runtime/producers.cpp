@@ -66,8 +66,7 @@ void Producers::will_publish(Command command, std::uint32_t count) {
     waits_.wait(
         "handlers' messages to leave", [&] { return !network_.was_congested(); }, true);
   }
-  if (may_send(command))
-    counters_.call_handlers.store(true, std::memory_order_relaxed);
+  if (may_send(command)) counters_.call_handlers.store(true, std::memory_order_relaxed);
   counters_.published.fetch_add(count, std::memory_order_release);
 }
 

@@ -167,8 +167,8 @@ ESKER_HD void send_value(Context&& context, const char* call, Operation operatio
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
 }
 
-/// The words of a request behind its operands: where its reply goes, and the arguments that it carries for the
-/// reply's handler.
+/// The words of a request behind its operands: where its reply goes, and the arguments that it carries for
+/// the reply's handler.
 template <class T, class Result>
 struct ReplyTo;
 template <class T>
@@ -200,8 +200,7 @@ struct ReplyTo<T, Then<Target, Arguments>> {
     std::uint64_t arguments[kArguments] = {};
     __builtin_memcpy(arguments, &then.arguments, sizeof then.arguments);
     for (std::uint32_t r = kFilled; r < kArguments; ++r) words[1 + r - kFilled] = arguments[r];
-    words[0] =
-        checked_address(context, call, then.target, sizeof(Target), alignof(Target), context.pe());
+    words[0] = checked_address(context, call, then.target, sizeof(Target), alignof(Target), context.pe());
     return then.handler.index != 0 && words[0] != kNoAddress;
   }
 };
@@ -244,22 +243,6 @@ ESKER_HD void fetch(Context&& context, const char* call, Operation operation, co
                     std::type_identity_t<T> value, std::uint32_t pe, Election&&... election) {
   ask<1>(context, call, {operation, number_operand<T>(), 0}, result, target, Operands<1>{{value_word(value)}},
          pe, std::forward<Election>(election)...);
-}
-
-/// A load that messages may race with; 16 bytes are two halves.
-template <class T>
-T load_here(const T* source) {
-  T value;
-  if constexpr (sizeof(T) == 16) {
-    std::uint64_t half[2];
-    const auto* const at = reinterpret_cast<const std::uint64_t*>(source);
-    half[0] = load_here(at);
-    half[1] = load_here(at + 1);
-    __builtin_memcpy(&value, half, sizeof half);
-  } else {
-    __atomic_load(source, &value, __ATOMIC_RELAXED);
-  }
-  return value;
 }
 
 /// A store that messages may race with; 16 bytes are two halves.

@@ -1,9 +1,11 @@
 // indexgather, of the bale suite: reads the entries of a distributed table that lists on the PEs name.
 //
 // Invariant. Entry e of the table is word e / n_pes of PE e % n_pes, and so is place r of the gathered
-// values: r / n_pes of PE r % n_pes. A lane asks the entry's owner by an active message that names the place,
-// and the handler answers with a put. Entries, lists and values are functions of the seed, so each PE knows
-// what it should have been given.
+// values: r / n_pes of PE r % n_pes. A lane gets the entry from its owner. With --by am it asks the owner by
+// an active message that names the place, and the handler answers with a put, as programs do where there is
+// no get, and as --style needs. Entries, lists and values are functions of the seed, so each PE knows what it
+// should have been given.
+#include <string>
 #include <vector>
 
 #include <esker/esker.hpp>
@@ -17,6 +19,7 @@ namespace {
 struct Options : harness::Options {
   std::uint64_t reads = 0;  // of a PE; 0: as --size says
   std::uint64_t table = 0;  // words of a PE
+  std::string by;
 };
 
 /// The problem, the same on every PE.
@@ -29,6 +32,15 @@ struct Problem {
   }
   /// Never 0, which stands for a value that has not come.
   std::uint64_t value(std::uint64_t entry) const { return inputs::mix(seed ^ entry) | 1; }
+};
+
+struct Get {
+  esker::SymmetricArray<std::uint64_t> indices, table, gathered;
+  ESKER_HD void operator()(esker::WorkItem item) const {
+    const std::uint64_t i = item.global_id(), entry = indices[i];
+    esker::shmem_get(item, &gathered[i], &table[entry / item.n_pes()],
+                     static_cast<std::uint32_t>(entry % item.n_pes()));
+  }
 };
 
 /// Where the answer goes: the handler's context.source() is who sent the message, which in the coprocessor
@@ -76,12 +88,17 @@ int run(int argc, char** argv) {
                           "Reads entries of a table distributed over the PEs (bale's indexgather).");
   o.add_to(line);
   line.add("reads", &o.reads, "indices that each PE reads; 0: as --size says")
-      .add("table", &o.table, "words of the table on each PE; 0: as --size says");
+      .add("table", &o.table, "words of the table on each PE; 0: as --size says")
+      .add("by", &o.by, "get, or am: an active message and its answer; default: am with a --style, or get");
   esker::Config config = o.parse(line, argc, argv);
   harness::require_within("reads", o.reads, 0, 40);
   harness::require_within("table", o.table, 0, 40);
   if (o.reads == 0) o.reads = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 24 : 26);
   if (o.table == 0) o.table = 100'000;  // bale: 100 000 a PE
+  if (o.by.empty()) o.by = o.chosen_style() == styles::Style::kGravel ? "get" : "am";
+  if (o.by != "get" && o.by != "am") harness::usage("--by " + o.by + " is neither get nor am");
+  if (o.by == "get" && o.chosen_style() != styles::Style::kGravel)
+    harness::usage("--by get has no --style but gravel");
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
@@ -99,6 +116,11 @@ int run(int argc, char** argv) {
   const auto measured = harness::measure(
       rt, superstep, o, [&] { harness::clear(rt, gathered); },
       [&] {
+        if (o.by == "get") {
+          rt.launch(problem.reads, Get{indices, table, gathered}, "indexgather");
+          rt.barrier_all();
+          return;
+        }
         superstep.run(problem.reads, Ask{indices, table, handler, rt.pe(), rt.n_pes()}, "indexgather");
       },
       [&] {
@@ -109,7 +131,7 @@ int run(int argc, char** argv) {
         return wrong;
       });
   return harness::finish(rt, o, "indexgather", measured, static_cast<double>(problem.reads) * rt.n_pes(),
-                         "reads", {{"table_words", problem.words * rt.n_pes()}});
+                         "reads", {{"table_words", problem.words * rt.n_pes()}, {"by", o.by}});
 }
 
 }  // namespace

@@ -67,6 +67,11 @@ template <class T>
 __device__ void bit_xor(T* at, T value) {
   reduce_xor(reinterpret_cast<Unsigned<T>*>(at), static_cast<Unsigned<T>>(value));
 }
+/// A load of 1 to 8 bytes, whole, that other lanes may race with.
+template <class T>
+__device__ T load(const T* at) {
+  return *const_cast<const volatile T*>(at);
+}
 /// A store of 1 to 8 bytes, whole, that other lanes may race with.
 template <class T>
 __device__ void store(T* at, T value) {

@@ -30,9 +30,10 @@ struct Then {
   Arguments arguments;
 };
 
-/// When the value has come, `handler` runs on the PE that asked, on its `*target`, as for an active message to
-/// itself. Its arguments are the value alone, or a struct whose first member is `value`, of the value's type:
-/// that is filled in, and the rest is what stands here. Of the arguments up to 40 bytes travel beside it.
+/// When the value has come, `handler` runs on the PE that asked, on its `*target`, as for an active message
+/// to itself. Its arguments are the value alone, or a struct whose first member is `value`, of the value's
+/// type: that is filled in, and the rest is what stands here. Of the arguments up to 40 bytes travel beside
+/// it.
 template <class Target, class Arguments>
 ESKER_HD Then<Target, Arguments> then(Handler<Target, Arguments> handler, Target* target,
                                       std::type_identity_t<Arguments> arguments) {

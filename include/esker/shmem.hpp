@@ -5,10 +5,11 @@
 // stands for the same offset on PE `pe`. An operation is applied some time before quiet() on its PE or
 // barrier_all() returns, exactly once; nothing else is promised about order (docs/reference/ordering.md).
 //
-// Requests (shmem_get, shmem_fetch_..., shmem_swap, shmem_compare_swap) bring back what the target held. `result` says
-// where that goes: a pointer into this PE's own heap, which holds it once quiet() or barrier_all() has
-// returned; or then(handler, target, arguments), which runs a handler here when the value has come.
-// Requests and replies travel packed, like other messages; on a GPU a lane does itself what it reaches.
+// Requests (shmem_get, shmem_fetch_..., shmem_swap, shmem_compare_swap) bring back what the target held.
+// `result` says where that goes: a pointer into this PE's own heap, which holds it once quiet() or
+// barrier_all() has returned; or then(handler, target, arguments), which runs a handler here when the value
+// has come. Requests and replies travel packed, like other messages; on a GPU a lane does itself what it
+// reaches.
 //
 // A target is aligned to its size: 1, 2, 4, 8 or 16 bytes; that of a handler as its type is (alignof). So it
 // is wherever a SymmetricArray has an element of that type and size.
@@ -125,21 +126,10 @@ ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Ta
                std::forward<Election>(election)...);
 }
 
-/// Brings `*source` of PE `pe`: 1, 2, 4, 8 or 16 bytes; 16 are read as two halves. From this PE it is a copy,
-/// done on return.
+/// Brings `*source` of PE `pe`: 1, 2, 4, 8 or 16 bytes; 16 are read as two halves.
 template <detail::CheckedSender Context, Putable T, ReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_get(Context&& context, Result result, const T* source, std::uint32_t pe,
                         Election&&... election) {
-#if !defined(ESKER_ON_GPU)
-  if constexpr (std::is_pointer_v<Result> && sizeof...(Election) == 0) {
-    if (pe == context.pe()) {
-      (void)detail::checked_address(context, "shmem_get", source, sizeof(T), sizeof(T), pe);
-      (void)detail::checked_address(context, "shmem_get (result)", result, sizeof(T), sizeof(T), pe);
-      detail::store_here(result, detail::load_here(source));
-      return;
-    }
-  }
-#endif
   detail::ask<0>(context, "shmem_get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source,
                  detail::Operands<0>{}, pe, std::forward<Election>(election)...);
 }
@@ -186,11 +176,12 @@ ESKER_HD void shmem_swap(Context&& context, Result result, T* target, std::type_
                  detail::Operands<1>{{detail::value_word(value)}}, pe, std::forward<Election>(election)...);
 }
 
-/// Stores `desired` where the target's bytes are those of `expected`, and brings what was there before: it has
-/// stored if that is `expected`.
+/// Stores `desired` where the target's bytes are those of `expected`, and brings what was there before: it
+/// has stored if that is `expected`.
 template <detail::CheckedSender Context, Swappable T, ReplyFor<T> Result, class... Election>
-ESKER_HD void shmem_compare_swap(Context&& context, Result result, T* target, std::type_identity_t<T> expected,
-                                 std::type_identity_t<T> desired, std::uint32_t pe, Election&&... election) {
+ESKER_HD void shmem_compare_swap(Context&& context, Result result, T* target,
+                                 std::type_identity_t<T> expected, std::type_identity_t<T> desired,
+                                 std::uint32_t pe, Election&&... election) {
   detail::ask<2>(context, "shmem_compare_swap", {Operation::kCompareSwap, detail::bytes_operand<T>(), 0},
                  result, target,
                  detail::Operands<2>{{detail::value_word(expected), detail::value_word(desired)}}, pe,

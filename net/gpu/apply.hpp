@@ -58,14 +58,14 @@ ESKER_NOINLINE ESKER_HD Applied apply_some(const PeState& pe_state, Handlers han
       const Messages messages = Place(pe_state, next).messages(pe_state, active.of_first(took, taken.turn));
       bool is_call = false;
       if constexpr (kCalls) {
-        is_call = messages.command.operation == Operation::kActiveMessage;
+        is_call = kind_of(messages.command) != 0;
         if (is_call) call_handler(pe_state, handlers, messages, active, mine);
       }
       if (!is_call) apply_built_in(pe_state, messages, mine);
       active.sync();
       applied.messages += messages.count;
       if (took && at == next) {
-        place.give_back(pe_state, taken, messages.count);
+        place.give_back(pe_state, taken, messages.command, messages.count);
         took = false;
       }
     }

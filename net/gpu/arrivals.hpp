@@ -22,7 +22,7 @@ ESKER_HD inline std::uint32_t places(const PeState& pe_state) {
 
 /// In a package's kind: handlers have sent what is in it, and a progress kernel has sent it on.
 inline constexpr std::uint32_t kSentOn = 1u << 15;
-static_assert(kMaxHandlers < kSentOn);
+static_assert(kRequests + 1 < kSentOn);
 
 /// What a lane has taken from a place.
 struct Taken {
@@ -87,16 +87,18 @@ class Place {
     if (!is_frame_) {
       const Mailbox& box = pe_state.from[link_];
       const Mailbox::Header header = box.header(slot_);
-      return {Command::from_word(header.command), header.count, Mailbox::columns(header.words),
-              box.payload(slot_), pe_state.pe_of[link_]};
+      return {Command::from_word(header.command), header.words,       header.count,
+              Mailbox::columns(header.words),     box.payload(slot_), pe_state.pe_of[link_]};
     }
     const Chunk c = chunk(pe_state, turn);
     const auto* const words = reinterpret_cast<const std::uint64_t*>(frame(pe_state) + c.at);
-    return {Command::from_word(c.command), c.count, c.stride, words, c.source};
+    return {Command::from_word(c.command), c.words, c.count, c.stride, words, c.source};
   }
-  /// Of its messages `count` are applied.
-  ESKER_HD void give_back(const PeState& pe_state, const Taken& taken, std::uint32_t count) const {
+  /// Of its messages, of this command, `count` are applied.
+  ESKER_HD void give_back(const PeState& pe_state, const Taken& taken, Command command,
+                          std::uint32_t count) const {
     const std::uint64_t turn = taken.turn;
+    if (command.operation == Operation::kReply) counter(pe_state.totals->answered).fetch_add_relaxed(count);
     if (taken.space > 0) HandlerSpace(pe_state).give_back(taken.space);
     fence_system();  // quiet: the updates come before applied_from, or the frame's end, is seen
     counter(pe_state.totals->applied).fetch_add_relaxed(count);

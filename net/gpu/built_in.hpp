@@ -8,6 +8,7 @@
 #include <esker/device/lane_group.hpp>
 #include <esker/net/gpu/messages.hpp>
 #include <esker/net/gpu/pe_state.hpp>
+#include <esker/net/gpu/requests.hpp>
 #include <type_traits>
 
 #if defined(ESKER_ON_GPU)
@@ -58,6 +59,16 @@ ESKER_HD void apply_own(std::byte* heap, Command command, std::uint32_t width, c
   } else {
     apply_any(command, target, first, second);
   }
+}
+
+/// The same of a request: what its target held.
+template <bool kIsKnown>
+ESKER_HD Fetched fetch_own(std::byte* heap, Command command, std::uint32_t width,
+                           const std::uint64_t* words) {
+  std::byte* const target = heap + (words[0] & kOffsetMask);
+  const std::uint64_t first = words[1], second = width > 2 ? words[2] : 0;  // of a request two words at least
+  if constexpr (kIsKnown) return fetch_one(command, target, first, second);
+  return fetch_any(command, target, first, second);
 }
 
 /// What most messages ask for: loops of their own. The rest of the table shares one, for the code's size.
@@ -126,10 +137,13 @@ ESKER_NOINLINE ESKER_HD inline void apply_built_in(const PeState& pe_state, Mess
 
 /// The heap in which a lane may apply a message for `bin` itself, or null. In a peer's only what is one
 /// instruction there: a loop would wait for the link each time.
-ESKER_HD inline std::byte* heap_in_reach(const PeState& pe_state, std::uint32_t bin, Operation operation) {
-  if (operation == Operation::kActiveMessage) return nullptr;  // handlers run in progress kernels alone
+ESKER_HD inline std::byte* heap_in_reach(const PeState& pe_state, std::uint32_t bin, Command command) {
+  if (is_call(command)) return nullptr;  // handlers run in progress kernels alone
   if (bin == kSelf) return pe_state.heap.base;
-  if (bin == kNetwork || operation == Operation::kMin || operation == Operation::kMax) return nullptr;
+  // A reply is counted where it is applied.
+  if (bin == kNetwork || command.operation == Operation::kMin || command.operation == Operation::kMax ||
+      command.operation == Operation::kReply)
+    return nullptr;
   return pe_state.heap_of[bin];
 }
 /// The package of a message for `bin` that travels.

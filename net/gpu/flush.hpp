@@ -123,6 +123,8 @@ class Flush {
         counter(pe_state.totals->bytes).fetch_add_relaxed(8 * count * width);
         counter(pe_state.totals->packages).fetch_add_relaxed(1);
       }
+      if (is_request(Command::from_word(command).operation))
+        counter(pe_state.totals->asked).fetch_add_relaxed(count);
       const std::uint32_t kind = kind_of(Command::from_word(command));
       box.publish(slot, turn, kind == 0 || !kInProgressKernel ? kind : kind | kSentOn,
                   {command, width, count});

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <esker/net/gpu/progress_policy.hpp>
+#include <esker/net/handler.hpp>
 
 namespace esker::gpu {
 
@@ -24,5 +25,10 @@ struct HandlerOnDevice {
                             ProgressShape shape, void* stream)>
       start_progress_kernel;
 };
+
+/// In place of a handler's index: the library's own, for requests.
+inline constexpr std::uint32_t kRequests = kMaxHandlers + 1;
+/// Its code, which applies requests that travel (net/gpu/answer.hpp).
+HandlerOnDevice code_for_requests();
 
 }  // namespace esker::gpu

@@ -26,17 +26,32 @@ ESKER_HD inline HandlerContext::HandlerContext(const gpu::PeState& pe_state, std
 ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t width,
                                                 const std::uint64_t* words) {
   const gpu::PeState& pe_state = *device_.pe_state;
-  ++device_.sent;
-  std::uint32_t bin = pe_state.bin(words[0] >> kOffsetBits);
-  if (std::byte* const heap = gpu::heap_in_reach(pe_state, bin, command.operation)) {
+  const std::uint32_t bin = pe_state.bin(words[0] >> kOffsetBits);
+  std::byte* const heap = gpu::heap_in_reach(pe_state, bin, command);
+  if (heap == nullptr) return post_package(gpu::package_for(pe_state, bin), command, width, words);
+  if (is_request(command.operation)) {
+    const gpu::Fetched fetched = gpu::fetch_own<true>(heap, command, width, words);
+    const gpu::ReplyMessage reply =
+        gpu::reply_message(command, width, pe_, fetched, [=](std::uint32_t r) { return words[r]; });
+    if (command.handler != 0) {
+      const Command call{Operation::kActiveMessage, Operand::kNone, command.handler};
+      return post_package(pe_state.self_link, call, reply.width, reply.words);
+    }
+    gpu::apply_own<true>(pe_state.heap.base, reply.command, reply.width, reply.words);
+  } else {
+    if (command.operation == Operation::kReply) gpu::counter(pe_state.totals->answered).fetch_add_relaxed(1);
     gpu::apply_own<true>(heap, command, width, words);
-    ++device_.applied;
-    if (bin != gpu::kSelf) gpu::ProgressOutbox::count_direct();
-    return;
   }
-  bin = gpu::package_for(pe_state, bin);
+  ++device_.sent;
+  ++device_.applied;
+  if (bin != gpu::kSelf) gpu::ProgressOutbox::count_direct();
+}
+
+ESKER_HD inline void HandlerContext::post_package(std::uint32_t bin, Command command, std::uint32_t width,
+                                                  const std::uint64_t* words) {
+  ++device_.sent;
   if (!gpu::ProgressOutbox::try_append(bin, command, width, words))
-    gpu::queue_message(pe_state, command.word(), width, words, 1);
+    gpu::queue_message(*device_.pe_state, command.word(), width, words, 1);
 }
 
 ESKER_HD inline void HandlerContext::count() {

@@ -12,6 +12,7 @@ namespace esker::gpu {
 /// Messages of one command: word r of message i is words[r * stride + i].
 struct Messages {
   Command command;
+  std::uint32_t width;  // words of a message
   std::uint32_t count;
   std::uint32_t stride;
   const std::uint64_t* words;
@@ -39,7 +40,8 @@ ESKER_NOINLINE ESKER_HD inline bool may_be_inside(const PeState& pe_state, std::
 
 /// Which kernels may apply a package: 0, any; else the progress kernels of that handler.
 ESKER_HD constexpr std::uint32_t kind_of(Command command) {
-  return command.operation == Operation::kActiveMessage ? command.handler + 1u : 0;
+  if (is_request(command.operation)) return kRequests + 1;
+  return is_call(command) ? command.handler + 1u : 0;
 }
 
 }  // namespace esker::gpu

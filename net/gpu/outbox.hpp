@@ -10,6 +10,7 @@
 #include <esker/net/gpu/flush.hpp>
 #include <esker/net/gpu/outbox_state.hpp>
 #include <esker/net/gpu/pe_state_copy.hpp>
+#include <esker/net/gpu/requests.hpp>
 #include <esker/net/gpu/waiting.hpp>
 #include <type_traits>
 
@@ -55,19 +56,31 @@ class GroupOutbox {
     lane.group().sync();
   }
 
-  /// Sends one message, or applies it at once: one for this PE, and among the first that this lane applies
-  /// itself those for peers in reach (docs/design/messages-on-gpus.md). Returns whether the active lanes have
-  /// sent a package: then they may send on what handlers have sent. `Width` is a constant where it is known.
+  /// Sends one message, or applies it at once: one for this PE, and for peers in reach requests and what is
+  /// among the first that this lane applies itself (docs/design/messages-on-gpus.md). Returns whether the
+  /// active lanes have sent a package: then they may send on what handlers have sent. `Width` is a constant
+  /// where it is known.
   template <class Width>
   ESKER_HD bool append(Command command, Width width, const std::uint64_t* words) {
     const PeState& pe_state = pe_state_here();
     std::uint32_t bin = pe_state.bin(static_cast<std::uint32_t>(words[0] >> kOffsetBits));
+    constexpr bool kKnowsWidth = requires { Width::value; };
     std::byte* heap = nullptr;
-    if (bin == kSelf || applied_ < pe_state.most_direct)
-      heap = heap_in_reach(pe_state, bin, command.operation);
+    if (bin == kSelf || applied_ < pe_state.most_direct || is_request(command.operation))
+      heap = heap_in_reach(pe_state, bin, command);
     if (heap != nullptr) {
-      constexpr bool kKnowsWidth = requires { Width::value; };
-      apply_own<kKnowsWidth>(heap, command, width, words);
+      if (is_request(command.operation)) {
+        const Fetched fetched = fetch_own<kKnowsWidth>(heap, command, width, words);
+        const ReplyMessage reply =
+            reply_message(command, width, pe_state.pe, fetched, [=](std::uint32_t r) { return words[r]; });
+        if (command.handler != 0) {  // a message of this lane's own to this PE
+          const Command call{Operation::kActiveMessage, Operand::kNone, command.handler};
+          return send(pe_state.self_link, call.word(), reply.width, reply.words);
+        }
+        apply_own<kKnowsWidth>(pe_state.heap.base, reply.command, reply.width, reply.words);
+      } else {
+        apply_own<kKnowsWidth>(heap, command, width, words);
+      }
       ++applied_;
       if (bin != kSelf) count_direct();
       bin = kNoBin;

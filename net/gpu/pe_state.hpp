@@ -81,11 +81,10 @@ struct PeState {
 };
 static_assert(std::is_trivially_copyable_v<PeState> && sizeof(PeState) % 8 == 0);
 
-/// Called before a lane sends a package: the host must know whether handlers will run. The kernel's end
-/// orders it.
+/// Called before a lane sends a package: the host must know whether handlers, or replies, will send. The
+/// kernel's end orders it.
 ESKER_HD inline void note_call(const PeState& pe_state, std::uint32_t command) {
-  if (Command::from_word(command).operation == Operation::kActiveMessage)
-    pe_state.host->calls_handlers.store_relaxed(1);
+  if (may_send(Command::from_word(command))) pe_state.host->calls_handlers.store_relaxed(1);
 }
 
 /// Reports a fault to the host. Any lane; the host sees the first report.

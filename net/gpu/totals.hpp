@@ -20,10 +20,12 @@ struct Totals {
   std::uint64_t packages;     // to peers
   std::uint64_t bytes;        // in them
   std::uint64_t by_handlers;  // messages that handlers have sent
+  std::uint64_t asked;        // requests in mailboxes of peers
+  std::uint64_t answered;     // replies that have been applied here
   std::uint64_t sent_to[kMaxLinks];
   std::uint64_t applied_from[kMaxLinks];
 };
-static_assert(sizeof(Totals) == (7 + 2 * kMaxLinks) * sizeof(std::uint64_t), "lanes copy it word by word");
+static_assert(sizeof(Totals) == (9 + 2 * kMaxLinks) * sizeof(std::uint64_t), "lanes copy it word by word");
 
 /// A word of Totals, for lanes.
 ESKER_HD inline DeviceAtomic<std::uint64_t>& counter(std::uint64_t& word) {

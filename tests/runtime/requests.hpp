@@ -152,7 +152,7 @@ void check_fetches(Runtime& rt, const std::string& what, Fetch fetch) {
   for (std::uint64_t word = 0; word < words; ++word) {
     if (fetch == Fetch::kSwap) {
       if (asked[word] == 0) continue;
-      ++expected[word * places];  // the first of all found 0,
+      ++expected[word * places];                        // the first of all found 0,
       --expected[word * places + f.place(last[word])];  // and the last one's value is still there
     } else {
       EXPECT_EQ(f.place(last[word]), asked[word]) << what;
@@ -256,8 +256,8 @@ void check_continuations(Runtime& rt, const std::string& what) {
   rt.launch(kRequests, [=] ESKER_LAMBDA(WorkItem item) {
     const auto k = static_cast<std::uint32_t>(item.global_id());
     const Draw d = draw(stream, item.pe(), k, item.n_pes(), kRequests);
-    shmem_get(item, then(handler, &heard[k], {T{}, k, static_cast<std::uint8_t>(k % 200)}),
-              &source[d.index], d.pe);
+    shmem_get(item, then(handler, &heard[k], {T{}, k, static_cast<std::uint8_t>(k % 200)}), &source[d.index],
+              d.pe);
   });
   rt.barrier_all();
   std::uint64_t wrong = 0;

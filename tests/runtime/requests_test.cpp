@@ -151,10 +151,9 @@ TEST_P(Requests, TravelByEveryElection) {
                                        std::uint64_t* counter, std::uint32_t pe) {
       if (asks) shmem_fetch_inc(item, result, counter, pe, PerLane{});
     });
-    check_election(rt, [] ESKER_LAMBDA(GroupItem & item, bool asks, std::uint64_t* result,
-                                       std::uint64_t* counter, std::uint32_t pe) {
-      shmem_fetch_inc(item, result, counter, pe, PerWave{asks});
-    });
+    check_election(
+        rt, [] ESKER_LAMBDA(GroupItem & item, bool asks, std::uint64_t* result, std::uint64_t* counter,
+                            std::uint32_t pe) { shmem_fetch_inc(item, result, counter, pe, PerWave{asks}); });
     check_election(rt, [] ESKER_LAMBDA(GroupItem & item, bool asks, std::uint64_t* result,
                                        std::uint64_t* counter, std::uint32_t pe) {
       if (asks) shmem_fetch_inc(item, result, counter, pe, PerConvergedWave{});

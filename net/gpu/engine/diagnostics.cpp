@@ -13,7 +13,7 @@ void Diagnostics::publish(const Observation& observation) {
 DeviceTraffic Diagnostics::traffic() const {
   const std::lock_guard lock(mutex_);
   const Totals& t = seen_.snapshot.totals;
-  return {t.sent, t.local, t.applied, t.direct, t.packages, t.bytes, t.by_handlers};
+  return {t.sent, t.local, t.applied, t.direct, t.packages, t.bytes, t.by_handlers, t.asked, t.answered};
 }
 
 std::string Diagnostics::describe(std::string_view kernel, std::span<const std::uint32_t> pe_of_link) const {

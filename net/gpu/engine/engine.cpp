@@ -75,6 +75,9 @@ class Engine final : public DeviceEngine {
     links_.store(links, std::memory_order_release);  // [links]
     device_.occupancy().set_sharers(peers_.sharers());
     memory_.publish();
+    // Requests travel to PEs whose heaps lanes do not reach, and come from them.
+    if (settings_.heap_on_device && !Peers::reaches_all(memory_.state()))
+      add_code(kRequests, code_for_requests());
     return links;
   }
   std::string why_not_linked() const override { return peers_.why_not_linked(); }
@@ -90,9 +93,7 @@ class Engine final : public DeviceEngine {
     device_.use();
     if (!settings_.heap_on_device) return;  // the host applies
     Handlers::check(entry);
-    if (handlers_.prepare(device_.device(), memory_.state())) memory_.publish();
-    device_.occupancy().require_guests();
-    handlers_.add(index, entry, device_.occupancy());
+    add_code(index, *entry.device);
   }
 
   void begin_launch(const char* kernel) override {
@@ -144,6 +145,11 @@ class Engine final : public DeviceEngine {
   }
 
  private:
+  void add_code(std::uint32_t index, const HandlerOnDevice& code) {
+    if (handlers_.prepare(device_.device(), memory_.state())) memory_.publish();
+    device_.occupancy().require_guests();
+    handlers_.add(index, code, device_.occupancy());
+  }
   std::uint32_t frames_in_flight() const { return frames_ ? frames_->in_flight() : 0; }
   void check_for_fault() const {
     const HostWords& host = memory_.host();

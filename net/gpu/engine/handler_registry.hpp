@@ -14,7 +14,7 @@
 namespace esker::gpu {
 
 /// Contract. The user's thread adds; the network's owner and the starter of progress kernels read meanwhile.
-///           At most HandlerTable::kMaxHandlers.
+///           At most HandlerTable::kMaxHandlers, and the library's own.
 /// Ordering. [handler] what add() stores  happens before  a progress kernel of that handler is chosen and
 ///           started
 class HandlerRegistry {
@@ -46,7 +46,7 @@ class HandlerRegistry {
 
  private:
   // Allocated in full at the start: an entry never moves.
-  const std::unique_ptr<Handler[]> handlers_ = std::make_unique<Handler[]>(HandlerTable::kMaxHandlers);
+  const std::unique_ptr<Handler[]> handlers_ = std::make_unique<Handler[]>(HandlerTable::kMaxHandlers + 1);
   std::atomic<std::size_t> known_{0};
 };
 

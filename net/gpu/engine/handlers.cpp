@@ -19,8 +19,8 @@ bool Handlers::prepare(const Device& device, PeState& pe_state) {
   return true;
 }
 
-void Handlers::add(std::uint32_t index, const HandlerTable::Entry& entry, const Occupancy& occupancy) {
-  registry_.add({*entry.device, index, entry.device->load(occupancy)});
+void Handlers::add(std::uint32_t index, const HandlerOnDevice& code, const Occupancy& occupancy) {
+  registry_.add({code, index, code.load(occupancy)});
 }
 
 void Handlers::check(const HandlerTable::Entry& entry) {

@@ -19,7 +19,7 @@ class Handlers {
   /// Makes the memory that handlers need. True: `pe_state` has changed, and is to be published.
   bool prepare(const Device& device, PeState& pe_state);
   /// Loads the handler's code; progress kernels may call it from now on.
-  void add(std::uint32_t index, const HandlerTable::Entry& entry, const Occupancy& occupancy);
+  void add(std::uint32_t index, const HandlerOnDevice& code, const Occupancy& occupancy);
   const HandlerRegistry& registry() const { return registry_; }
 
  private:

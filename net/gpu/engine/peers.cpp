@@ -184,6 +184,12 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
   return links;
 }
 
+bool Peers::reaches_all(const PeState& pe_state) {
+  if (pe_state.has_network) return false;
+  const auto* const last = pe_state.heap_of + pe_state.self_link;
+  return std::find(pe_state.heap_of, last, nullptr) == last;
+}
+
 /// Whether the atomics of this PE and those of the peer, on the peer's heap, are atomic to each other.
 bool Peers::takes_atomics_to(const Offer& peer) const {
   const int device = device_at(peer.device);
