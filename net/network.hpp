@@ -68,6 +68,8 @@ class Network final : public BufferSink {
   /// What lanes send through the package queue; see LaneStage.
   void add_lanes(Aggregators& aggregators, const std::atomic<std::uint64_t>& published,
                  std::atomic<bool>& call_handlers, std::atomic<std::uint32_t>& waiting);
+  /// What the program itself sends. Before add_lanes().
+  void add_program(CompletionStage& sender) { add_first(sender); }
   /// Lanes run on this GPU. `applies`: the heap is there too.
   void add_device(DeviceEngine& engine, bool applies);
   void set_supervisor(Supervisor& supervisor);

@@ -111,6 +111,7 @@ GatherBlock Collectives::new_block(Collective collective) {
 }
 
 void Collectives::new_request(NetworkRequest::Kind kind, const char* call) {
+  sender_.close();
   request_.kind = kind;
   request_.call = call;
   request_.done.store(false, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <esker/net/network_request.hpp>
 #include <esker/runtime.hpp>
 #include <esker/runtime/current_call.hpp>
+#include <esker/runtime/host_sender.hpp>
 #include <esker/runtime/job_shape.hpp>
 #include <esker/runtime/wait_loop.hpp>
 
@@ -30,9 +31,14 @@ class Collectives {
  public:
   using Values = std::array<std::uint64_t, 6>;
 
-  Collectives(const JobShape& job, CurrentCall& call, Aggregators& aggregators, Network& network,
-              WaitLoop& waits)
-      : job_{job}, call_{call}, aggregators_{aggregators}, network_{network}, waits_{waits} {}
+  Collectives(const JobShape& job, CurrentCall& call, Aggregators& aggregators, HostSender& sender,
+              Network& network, WaitLoop& waits)
+      : job_{job},
+        call_{call},
+        aggregators_{aggregators},
+        sender_{sender},
+        network_{network},
+        waits_{waits} {}
 
   /// Every message that this PE has sent is applied. Local.
   void quiet();
@@ -58,6 +64,7 @@ class Collectives {
   const JobShape job_;
   CurrentCall& call_;
   Aggregators& aggregators_;
+  HostSender& sender_;
   Network& network_;
   WaitLoop& waits_;
   // A member: a call that gives up leaves it behind for the network's owner to drop.

@@ -16,6 +16,9 @@ namespace {
 constexpr std::uint32_t kReceives = 16;  // frames that a transport keeps ready to receive
 constexpr std::uint64_t kGrownLimitBytes = std::uint64_t{1} << 30;
 
+/// Node buffers for what the program itself sends.
+std::uint32_t host_buffers(const JobShape& job) { return 2 * job.destinations; }
+
 }  // namespace
 
 Runtime::Impl::Impl(const Config& config, Medium medium)
@@ -40,10 +43,15 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
       producers_{
           context_, config_.pending_messages, lane_threads_, lanes_, failure_, *aggregators_, *network_,
           waits_},
-      collectives_{job_, call_, *aggregators_, *network_, waits_},
+      sender_{{job_.pe, job_.destinations, config_.node_buffer_bytes, host_buffers(job_),
+               config_.aggregation_timeout, trace_.tracer()},
+              *network_,
+              waits_,
+              failure_},
+      collectives_{job_, call_, *aggregators_, sender_, *network_, waits_},
       heap_{job_, memory_, *executor_, context_, collectives_, failure_},
       workers_{lane_threads_, context_, fmt::format("PE {}", job_.pe)},
-      launches_{workers_, *executor_, call_, *aggregators_, owner_, failure_, trace_.tracer()},
+      launches_{workers_, *executor_, call_, *aggregators_, sender_, owner_, failure_, trace_.tracer()},
       supervision_{{config_, job_, failure_, bell_, owner_, *network_, *aggregators_, workers_, *executor_,
                     queue_, lanes_, producers_, call_, collectives_, waits_, trace_}} {
   set_thread_name(fmt::format("PE {}", job_.pe));
@@ -81,13 +89,14 @@ PackageQueue Runtime::Impl::make_context() {
 }
 
 std::unique_ptr<Network> Runtime::Impl::make_network() {
-  const NetworkSettings settings{job_.destinations,
-                                 executor_->aggregators() * buffers_a_pool(config_, job_) + 1024,
-                                 config_.node_buffer_bytes,
-                                 config_.apply_helpers,
-                                 config_.aggregation_timeout,
-                                 kGrownLimitBytes,
-                                 trace_.tracer()};
+  const NetworkSettings settings{
+      job_.destinations,
+      executor_->aggregators() * buffers_a_pool(config_, job_) + host_buffers(job_) + 1024,
+      config_.node_buffer_bytes,
+      config_.apply_helpers,
+      config_.aggregation_timeout,
+      kGrownLimitBytes,
+      trace_.tracer()};
   return std::make_unique<Network>(settings, owner_.transport(), handlers_.table(), memory_.base(),
                                    memory_.end(), failure_, bell_);
 }
@@ -107,6 +116,7 @@ std::unique_ptr<Aggregators> Runtime::Impl::make_aggregators() {
 }
 
 void Runtime::Impl::connect() {
+  network_->add_program(sender_);
   network_->add_lanes(*aggregators_, executor_->published(lanes_, *aggregators_), lanes_.call_handlers,
                       lanes_.waiting);
   executor_->attach(*network_);

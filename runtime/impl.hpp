@@ -17,6 +17,7 @@
 #include <esker/runtime/handler_registry.hpp>
 #include <esker/runtime/heap_allocator.hpp>
 #include <esker/runtime/heap_memory.hpp>
+#include <esker/runtime/host_sender.hpp>
 #include <esker/runtime/job_shape.hpp>
 #include <esker/runtime/lane_executor.hpp>
 #include <esker/runtime/lane_workers.hpp>
@@ -53,6 +54,7 @@ class Runtime::Impl {
 
   LaneExecutor& executor() { return *executor_; }
   Collectives& collectives() { return collectives_; }
+  HostSender& sender() { return sender_; }
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
   Mail& mail() { return network_->mail(); }
@@ -103,6 +105,7 @@ class Runtime::Impl {
   CurrentCall call_;
   WaitLoop waits_;
   Producers producers_;
+  HostSender sender_;
   Collectives collectives_;
   HeapAllocator heap_;
   LaneWorkers workers_;

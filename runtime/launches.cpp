@@ -23,6 +23,7 @@ void Launches::run_groups(const LaunchShape& shape, const char* name, const Lane
   failure_.raise_if_set();
   if (shape.group_lanes == 0 || shape.wave_lanes == 0)
     misuse("launch: a group and a wave have at least one lane");
+  sender_.close();
   const CurrentCall::Scope call(call_, name, true);
   if (tracer_ != nullptr) name = tracer_->keep(name);
   TraceSpan span(tracer_, TraceWhat::kLaunch, name);
@@ -66,6 +67,7 @@ void Launches::throw_with_kernel(const char* kernel) {
 
 void* Launches::begin(const char* name) {
   failure_.raise_if_set();
+  sender_.close();
   call_.count_one();
   if (tracer_ != nullptr) launching_.emplace(tracer_, TraceWhat::kLaunch, tracer_->keep(name));
   executor_.begin_launch(name);

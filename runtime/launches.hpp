@@ -11,6 +11,7 @@
 #include <esker/device/launch.hpp>
 #include <esker/net/failure.hpp>
 #include <esker/runtime/current_call.hpp>
+#include <esker/runtime/host_sender.hpp>
 #include <esker/runtime/job_shape.hpp>
 #include <esker/runtime/lane_executor.hpp>
 #include <esker/runtime/lane_workers.hpp>
@@ -27,11 +28,12 @@ std::uint32_t lane_threads(const Config& config, const JobShape& job);
 class Launches {
  public:
   Launches(LaneWorkers& workers, LaneExecutor& executor, CurrentCall& call, Aggregators& aggregators,
-           NetworkOwner& owner, const Failure& failure, Tracer* tracer)
+           HostSender& sender, NetworkOwner& owner, const Failure& failure, Tracer* tracer)
       : workers_{workers},
         executor_{executor},
         call_{call},
         aggregators_{aggregators},
+        sender_{sender},
         owner_{owner},
         failure_{failure},
         tracer_{tracer} {}
@@ -51,6 +53,7 @@ class Launches {
   LaneExecutor& executor_;
   CurrentCall& call_;
   Aggregators& aggregators_;
+  HostSender& sender_;
   NetworkOwner& owner_;
   const Failure& failure_;
   Tracer* const tracer_;

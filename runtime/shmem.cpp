@@ -15,11 +15,9 @@ std::string name_caller(const char* call, Caller caller) {
                      kernel == nullptr ? "" : fmt::format(" of kernel '{}'", kernel));
 }
 
-}  // namespace
-
-void bad_target(Caller caller, const char* call, std::uint64_t offset, std::uint64_t bytes,
-                std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes) {
-  const std::string who = name_caller(call, caller);
+[[noreturn]] void refuse_target(const std::string& who, std::uint64_t offset, std::uint64_t bytes,
+                                std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe,
+                                std::uint32_t n_pes) {
   if (pe >= n_pes) misuse(fmt::format("{}: PE {} is not below {}", who, pe, n_pes));
   if (is_outside(heap_bytes, offset, bytes)) {
     misuse(fmt::format("{}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
@@ -29,11 +27,27 @@ void bad_target(Caller caller, const char* call, std::uint64_t offset, std::uint
                      bytes, offset, pe, alignment));
 }
 
-void no_handler(Caller caller, const char* call) {
+[[noreturn]] void refuse_handler(const std::string& who) {
   misuse(
       fmt::format("{}: the Handler is a default one, which stands for no handler; send what "
                   "Runtime::register_handler() has returned",
-                  name_caller(call, caller)));
+                  who));
 }
+
+}  // namespace
+
+void bad_target(Caller caller, const char* call, std::uint64_t offset, std::uint64_t bytes,
+                std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes) {
+  refuse_target(name_caller(call, caller), offset, bytes, alignment, heap_bytes, pe, n_pes);
+}
+
+void no_handler(Caller caller, const char* call) { refuse_handler(name_caller(call, caller)); }
+
+void bad_host_target(const char* call, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment,
+                     std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes) {
+  refuse_target(fmt::format("Runtime::{}", call), offset, bytes, alignment, heap_bytes, pe, n_pes);
+}
+
+void no_host_handler(const char* call) { refuse_handler(fmt::format("Runtime::{}", call)); }
 
 }  // namespace esker::detail

@@ -76,6 +76,11 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
                                                   std::uint64_t heap_bytes, std::uint32_t pe,
                                                   std::uint32_t n_pes);
 [[noreturn, gnu::cold]] ESKER_API void no_handler(Caller caller, const char* call);
+/// The same of the program's own calls.
+[[noreturn, gnu::cold]] void bad_host_target(const char* call, std::uint64_t offset, std::uint64_t bytes,
+                                             std::uint64_t alignment, std::uint64_t heap_bytes,
+                                             std::uint32_t pe, std::uint32_t n_pes);
+[[noreturn, gnu::cold]] void no_host_handler(const char* call);
 
 #if defined(ESKER_ON_GPU)
 ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,
