@@ -27,6 +27,9 @@ enum class Operation : std::uint8_t {
   kSwap,
   kCompareSwap,
   kReply,  // a put, or an active message if the command has a handler
+  // A put, and then an update of the word at another address of the same PE.
+  kPutSetSignal,
+  kPutAddSignal,
 };
 
 /// The operand's type. kBytes1 .. kBytes16 are for operations that do not look at the value.
@@ -99,6 +102,10 @@ ESKER_HD constexpr bool is_call(Command command) {
   return command.operation == Operation::kActiveMessage ||
          (command.operation == Operation::kReply && command.handler != 0);
 }
+/// A put with a signal.
+ESKER_HD constexpr bool has_signal(Operation operation) {
+  return operation == Operation::kPutSetSignal || operation == Operation::kPutAddSignal;
+}
 /// Applying it may send messages.
 ESKER_HD constexpr bool may_send(Command command) {
   return is_call(command) || is_request(command.operation);
@@ -141,6 +148,9 @@ constexpr std::uint32_t message_words(Command command) {
       return is_swap ? 4 : 0;
     case Operation::kReply:
       return !is_put ? 0 : command.operand == Operand::kBytes16 ? 3 : 2;
+    case Operation::kPutSetSignal:
+    case Operation::kPutAddSignal:
+      return !is_put ? 0 : command.operand == Operand::kBytes16 ? 5 : 4;
     case Operation::kActiveMessage:
       return 0;
   }

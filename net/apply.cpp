@@ -50,6 +50,33 @@ std::uint32_t apply_all(const wire::Run& run, HeapView heap, Slice slice) {
   }
 }
 
+/// Puts, each followed by its signal. A signal's word may lie in another slice, so its update is a locked
+/// one; whoever sees it ([signal], acquire) sees the put.
+std::uint32_t apply_signals(const wire::Run& run, HeapView heap, Slice slice) {
+  const std::uint32_t signal_row = 1 + value_words(run.command.operand);
+  wire::Run signals = run;
+  signals.address = run.row(signal_row);
+  apply::check_addresses<8>(signals, heap);
+  return with_operation({Operation::kPut, run.command.operand, 0}, [&]<Operation, class T>() {
+    return for_each_address<sizeof(T)>(run, heap, slice, [&](std::uint32_t i) {
+      std::byte* const at = heap.base + run.address[i];
+      if constexpr (std::is_same_v<T, Bytes16>) {
+        store<std::uint64_t>(at, run.row(1)[i]);
+        store<std::uint64_t>(at + 8, run.row(2)[i]);
+      } else {
+        store<T>(at, value_of<T>(run.row(1)[i]));
+      }
+      const std::atomic_ref<std::uint64_t> signal(
+          *reinterpret_cast<std::uint64_t*>(heap.base + signals.address[i]));
+      const std::uint64_t value = run.row(signal_row + 1)[i];
+      if (run.command.operation == Operation::kPutSetSignal)
+        signal.store(value, std::memory_order_release);  // [signal]
+      else
+        signal.fetch_add(value, std::memory_order_release);  // [signal]
+    });
+  });
+}
+
 }  // namespace
 
 void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call) {
@@ -72,6 +99,7 @@ std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
   const Slice slice{slice_, slices_};
   // find_defect() lets no operation through that there is not.
   if (is_request(run.command.operation)) return answer(run, call);
+  if (has_signal(run.command.operation)) return apply_signals(run, heap, slice);
   const std::uint32_t applied = is_call(run.command)
                                     ? call_handler(run, call)
                                     : with_operation(run.command, [&]<Operation O, class T>() {

@@ -226,6 +226,7 @@ bool Network::finish_applied() {
     shipping_.finish(*arrival);
     moved = true;
   }
+  if (moved && is_watched_.load(std::memory_order_relaxed)) user_bell_.ring();
   return moved;
 }
 

@@ -95,6 +95,20 @@ class Network final : public BufferSink {
    private:
     const bool before_;
   };
+  /// For as long as it lives the user's thread waits for a word of the heap: it is woken when messages have
+  /// been applied.
+  class Watching {
+   public:
+    explicit Watching(Network& network) : network_{network} {
+      network_.is_watched_.store(true, std::memory_order_relaxed);
+    }
+    ~Watching() { network_.is_watched_.store(false, std::memory_order_relaxed); }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+
+   private:
+    Network& network_;
+  };
   bool has_news() const;
   /// Letters of the users' threads.
   Mail& mail() { return mail_; }
@@ -159,6 +173,7 @@ class Network final : public BufferSink {
   Completion completion_;
   BufferTrace& trace_;
   std::atomic<bool> told_failure_{false};
+  std::atomic<bool> is_watched_{false};
   bool naps_are_short_ = false;
   std::uint32_t yields_ = Backoff::kYields;
 };

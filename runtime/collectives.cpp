@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <type_traits>
 
 namespace esker {
@@ -16,6 +17,22 @@ constexpr std::size_t kLeaves = NetworkRequest::kBarrierValues;
 bool leaves(const GatherBlock& block) {
   return block.collective == static_cast<std::uint32_t>(Collective::kEnd) && block.values[kLeaves] != 0;
 }
+
+// Of a word in device memory, which takes a copy.
+constexpr std::chrono::microseconds kBetweenLooks{20};
+
+/// Says that the user's thread waits for others.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<bool>& flag) : flag_{flag}, before_{flag.exchange(true)} {}
+  ~Waiting() { flag_.store(before_, std::memory_order_relaxed); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+  const bool before_;
+};
 
 template <class T>
 T combine(T a, T b, Reduction reduction) {
@@ -48,9 +65,30 @@ const char* to_string(Collective collective) {
 void Collectives::quiet() {
   const CurrentCall::Scope call(call_, "quiet");
   const Network::Driving driving(waits_.drives());
+  serve_quiet();
+}
+
+void Collectives::serve_quiet() {
   new_request(NetworkRequest::Kind::kQuiet, "quiet");
   request_.flush_epoch = aggregators_.request_flush();
   serve();
+}
+
+void Collectives::wait_for(const char* what, const std::function<bool()>& ready, bool on_device) {
+  const CurrentCall::Scope call(call_, what);
+  const Network::Driving driving(waits_.drives());
+  sender_.close();
+  if (on_device) {
+    const Waiting waiting(waiting_);
+    while (!ready()) {
+      serve_quiet();
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return;
+  }
+  const Network::Watching watching(network_);
+  const Waiting waiting(waiting_);
+  waits_.wait(what, ready, false);
 }
 
 void Collectives::barrier(Collective collective, bool leaves) {
@@ -119,11 +157,7 @@ void Collectives::new_request(NetworkRequest::Kind kind, const char* call) {
 
 void Collectives::serve() {
   network_.post(&request_);
-  waiting_.store(true, std::memory_order_relaxed);
-  struct Done {
-    std::atomic<bool>& waiting;
-    ~Done() { waiting.store(false, std::memory_order_relaxed); }
-  } const done{waiting_};
+  const Waiting waiting(waiting_);
   waits_.wait(
       request_.call, [&] { return request_.done.load(std::memory_order_acquire); }, false);  // [done]
 }

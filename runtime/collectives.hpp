@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Collectives {
 
   /// Every message that this PE has sent is applied. Local.
   void quiet();
+  /// Until `ready()`, which messages that arrive make true. Local. `what` is for reports. Where a GPU
+  /// applies, they are applied by quiet()s between its calls.
+  void wait_for(const char* what, const std::function<bool()>& ready, bool on_device);
   /// Every message that any PE has sent is applied. `leaves`: by an exception, so that peers in other calls
   /// need not wonder about the order of theirs.
   void barrier(Collective collective, bool leaves = false);
@@ -58,6 +62,7 @@ class Collectives {
   void new_request(NetworkRequest::Kind kind, const char* call);
   GatherBlock new_block(Collective collective);
   void serve();
+  void serve_quiet();
   void require_same_call();
   void require_same_reduction(const std::vector<GatherBlock>& blocks) const;
 

@@ -69,6 +69,20 @@ class ESKER_API HostOperations {
          words);
   }
 
+  /// shmem_put_signal().
+  template <Putable T>
+  void put_signal(T* target, std::type_identity_t<T> value, std::uint64_t* signal, std::uint64_t signal_value,
+                  SignalUpdate update, std::uint32_t pe) {
+    constexpr std::uint32_t kValue = sizeof(T) == 16 ? 2 : 1;
+    std::uint64_t words[3 + kValue] = {address("put_signal", target, sizeof(T), sizeof(T), pe)};
+    std::memcpy(words + 1, &value, sizeof value);
+    words[1 + kValue] = address("put_signal", signal, 8, 8, pe) & kOffsetMask;
+    words[2 + kValue] = signal_value;
+    post({update == SignalUpdate::kSet ? Operation::kPutSetSignal : Operation::kPutAddSignal,
+          detail::bytes_operand<T>(), 0},
+         3 + kValue, words);
+  }
+
   // Requests. `result` is in this PE's part of the heap, or made by then().
 
   template <Putable T, ReplyFor<T> Result>

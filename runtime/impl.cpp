@@ -172,7 +172,8 @@ Statistics Runtime::Impl::statistics() const {
   Statistics s;
   s.messages_by_handlers = network_->sent_by_handlers() + past_host.by_handlers;
   s.messages_published = executor_->published(lanes_, *aggregators_).load(std::memory_order_relaxed) +
-                         network_->sent_by_progress() + past_host.sent - past_host.by_handlers;
+                         network_->sent_by_progress() + past_host.sent - past_host.by_handlers +
+                         sender_.sent();
   s.messages_local = shipping.messages_local() + past_host.local;
   s.messages_remote = shipping.messages_remote() + past_host.sent - past_host.local;
   s.messages_direct = past_host.direct;

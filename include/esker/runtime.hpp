@@ -28,6 +28,7 @@ class Occupancy;
 }  // namespace gpu
 
 enum class Reduction { kSum, kMin, kMax };
+enum class Comparison { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 
 namespace detail {
 struct Medium;
@@ -101,6 +102,24 @@ class ESKER_API Runtime : public HostOperations {
   /// Collective. Every message that any PE sent before it is applied, and so is what handlers sent in
   /// turn.
   void barrier_all();
+
+  /// Local. Until a word of this PE's heap, which signals or other messages change, compares so with `value`;
+  /// returns what it held then. What was put before the signal is seen. With a heap in device memory it waits
+  /// for kernels on stream() as quiet() does. A word that never changes is a hang, whose report names it.
+  std::uint64_t wait_until(const std::uint64_t* word, Comparison comparison, std::uint64_t value);
+  /// The same of any of several words: the index of one that does.
+  std::size_t wait_any(std::span<const std::uint64_t* const> words, Comparison comparison,
+                       std::uint64_t value);
+  /// Whether it does now. Makes some progress, so that a loop of it ends.
+  bool test(const std::uint64_t* word, Comparison comparison, std::uint64_t value);
+  /// Local. launch() once the word compares so: a kernel that waits for messages starts when they have come,
+  /// and holds no processor that they need meanwhile. Returns when it has been started.
+  template <class Kernel, class Pass = detail::Pass>
+  void launch_when(const std::uint64_t* word, Comparison comparison, std::uint64_t value, std::uint64_t lanes,
+                   Kernel&& kernel, const char* name = "kernel") {
+    (void)wait_until(word, comparison, value);
+    detail::Dispatch<Pass>::launch(*this, shape_of(lanes), kernel, name);
+  }
 
   /// Collective; at most 1024 times. `handler(HandlerContext&, Target&, const Arguments&)` runs on the PE
   /// that a message is for, where the heap stands: in device memory it is device code, trivially copyable,

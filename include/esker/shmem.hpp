@@ -126,6 +126,32 @@ ESKER_HD void shmem_am(Context&& context, Handler<Target, Arguments> handler, Ta
                std::forward<Election>(election)...);
 }
 
+/// What a signal does to its word.
+enum class SignalUpdate { kSet, kAdd };
+
+/// shmem_put(), and then an update of `*signal` on the same PE: whoever finds that there
+/// (Runtime::wait_until(), or an acquiring load) finds the value. To this PE it travels too. A signal's word
+/// is changed by signals alone, or by other operations alone.
+template <detail::CheckedSender Context, Putable T, class... Election>
+ESKER_HD void shmem_put_signal(Context&& context, T* target, std::type_identity_t<T> value,
+                               std::uint64_t* signal, std::uint64_t signal_value, SignalUpdate update,
+                               std::uint32_t pe, Election&&... election) {
+  constexpr std::uint32_t kValue = sizeof(T) == 16 ? 2 : 1;
+  std::uint64_t words[1 + kValue + 2] = {
+      detail::checked_address(context, "shmem_put_signal", target, sizeof(T), sizeof(T), pe)};
+  __builtin_memcpy(words + 1, &value, sizeof value);
+  words[1 + kValue] = detail::checked_address(context, "shmem_put_signal", signal, 8, 8, pe);
+  words[2 + kValue] = signal_value;
+#if defined(ESKER_ON_GPU)
+  if (words[1 + kValue] == detail::kNoAddress) return;
+#endif
+  words[1 + kValue] &= kOffsetMask;
+  const Operation operation =
+      update == SignalUpdate::kSet ? Operation::kPutSetSignal : Operation::kPutAddSignal;
+  detail::post(context, {operation, detail::bytes_operand<T>(), 0}, words,
+               std::forward<Election>(election)...);
+}
+
 /// Brings `*source` of PE `pe`: 1, 2, 4, 8 or 16 bytes; 16 are read as two halves.
 template <detail::CheckedSender Context, Putable T, ReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_get(Context&& context, Result result, const T* source, std::uint32_t pe,

@@ -48,11 +48,28 @@ ESKER_NOINLINE ESKER_HD inline void apply_any(Command command, std::byte* target
   apply_one(command, target, first, second);
 }
 
+/// A put with a signal; `signal` is its offset in the heap.
+ESKER_HD inline void apply_signal(Command command, std::byte* heap, std::byte* target, std::uint64_t first,
+                                  std::uint64_t second, std::uint64_t signal, std::uint64_t value) {
+  apply_any({Operation::kPut, command.operand, 0}, target, first, second);
+  fence_system();  // [signal]
+  auto* const word =
+      GroupLane::in_global(reinterpret_cast<unsigned long long*>(heap + (signal & kOffsetMask)));
+  if (command.operation == Operation::kPutSetSignal)
+    store(word, static_cast<unsigned long long>(value));
+  else
+    reduce_add(word, static_cast<unsigned long long>(value));
+}
+
 /// A lane's own message, whose call has been checked, to its own PE or to a peer whose heap it reaches.
 /// Whether the compiler knows the command is the caller's to say.
 template <bool kIsKnown>
 ESKER_HD void apply_own(std::byte* heap, Command command, std::uint32_t width, const std::uint64_t* words) {
   std::byte* const target = heap + (words[0] & kOffsetMask);
+  if (has_signal(command.operation)) {
+    const std::uint64_t second = width > 4 ? words[2] : 0;
+    return apply_signal(command, heap, target, words[1], second, words[width - 2], words[width - 1]);
+  }
   const std::uint64_t first = width > 1 ? words[1] : 0, second = width > 2 ? words[2] : 0;
   if constexpr (kIsKnown) {
     apply_one(command, target, first, second);
@@ -118,11 +135,24 @@ ESKER_NOINLINE ESKER_HD inline void apply_rest(const PeState& pe_state, Messages
                             });
 }
 
+/// Puts with signals.
+ESKER_NOINLINE ESKER_HD inline void apply_signals(const PeState& pe_state, Messages m, Position mine) {
+  const std::uint32_t bytes = operand_bytes(m.command.operand);
+  for_each_message<2, true>(
+      pe_state, m, mine, bytes, [&](std::byte* target, std::uint64_t word, std::uint32_t i) {
+        const std::uint64_t signal = m.word(m.width - 2, i) & kOffsetMask;
+        if (is_inside(pe_state.heap, signal, 8, 8) || may_be_inside(pe_state, signal, 8, 8, m.source))
+          apply_signal(m.command, pe_state.heap.base, target, word, bytes == 16 ? m.word(2, i) : 0, signal,
+                       m.word(m.width - 1, i));
+      });
+}
+
 /// Applies all messages of a built-in operation. Collective over the active lanes, of which this one is
 /// `mine`.
 ///
 /// Not inlined, since several functions of a kernel apply.
 ESKER_NOINLINE ESKER_HD inline void apply_built_in(const PeState& pe_state, Messages m, Position mine) {
+  if (has_signal(m.command.operation)) return apply_signals(pe_state, m, mine);
   with_operation<Signs::kMerged>(m.command, [&]<Operation O, class T>() {
     if constexpr (kIsFrequent<O, T>) {
       for_each_message<8, O != Operation::kInc>(
