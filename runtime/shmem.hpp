@@ -12,6 +12,9 @@
 #include <esker/handler.hpp>
 #include <esker/net/handler.hpp>
 #include <esker/net/sender_access.hpp>
+#if defined(ESKER_DEVICE_COMPILER)
+#include <esker/net/gpu/pe_state.hpp>
+#endif
 
 namespace esker {
 

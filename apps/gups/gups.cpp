@@ -53,6 +53,12 @@ void send_all(esker::Runtime& rt, const Options& o, const Send& send, std::uint6
     launch([send] ESKER_LAMBDA(WorkItem item) { send.exclusive_or(item, item.global_id()); });
   else if (o.op == "put")
     launch([send] ESKER_LAMBDA(WorkItem item) { send.put(item, item.global_id()); });
+  else if (o.op == "get")
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.get(item, item.global_id()); });
+  else if (o.op == "fetch_add")
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.fetch_add(item, item.global_id()); });
+  else if (o.op == "compare_swap")
+    launch([send] ESKER_LAMBDA(WorkItem item) { send.compare_swap(item, item.global_id()); });
   else
     launch([send] ESKER_LAMBDA(WorkItem item) { send.am(item, item.global_id()); });
 }
@@ -90,6 +96,9 @@ std::uint64_t take_back(const Problem& p, const Options& o, std::span<std::uint6
         word.fetch_sub(1, kRelaxed);
       } else if (o.op == "xor") {
         word.fetch_xor(r, kRelaxed);
+      } else if (o.op == "compare_swap") {
+        std::uint64_t seen = gups::claim_of(r);
+        if (!word.compare_exchange_strong(seen, ~std::uint64_t{0}, kRelaxed) && seen == 0) ++wrong;
       } else if (o.op == "put") {
         const std::uint64_t value = gups::put_value(p.seed, entry);
         std::uint64_t seen = value;  // a later update of the same word finds it marked
@@ -116,13 +125,23 @@ std::uint64_t take_back_all(esker::Runtime& rt, const Problem& p, const Options&
   harness::run_team(threads, [&](std::uint32_t t) {
     const inputs::Range mine = inputs::range_of(words.size(), {t, threads});
     for (std::uint64_t i = mine.begin; i < mine.end; ++i) {
-      const bool marked = o.op == "put" && words[i] == ~gups::put_value(p.seed, base + i);
+      const bool marked = (o.op == "put" && words[i] == ~gups::put_value(p.seed, base + i)) ||
+                          (o.op == "compare_swap" && words[i] == ~std::uint64_t{0});
       if (words[i] != 0 && !marked) ++wrong[t];
       words[i] = 0;
     }
   });
   rt.heap().write(table, 0, std::span<const std::uint64_t>(words));
   return std::accumulate(wrong.begin(), wrong.end(), std::uint64_t{0});
+}
+
+/// Of the words that this PE has got.
+std::uint64_t count_wrong_gets(esker::Runtime& rt, const Send& send) {
+  const std::vector<std::uint64_t> got = rt.heap().read(send.results);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t k = 0; k < got.size(); ++k)
+    wrong += got[k] != gups::put_value(send.problem.seed, send.entry_of(k)) ? 1 : 0;
+  return wrong;
 }
 
 int run_gups(esker::Runtime& rt, const Options& o) {
@@ -135,11 +154,20 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   if (o.op == "am") {
     handler = rt.register_handler<std::uint64_t, Fold>("gups_add", gups::FoldIn{});
   }
-  const Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
+  Send send{problem, table, handler, problem.stream_of(rt.pe()), projecting};
+  const bool asks = o.op == "get" || o.op == "fetch_add" || o.op == "compare_swap";
+  if (asks) send.results = rt.heap().allocate<std::uint64_t>(problem.updates_a_pe);
+  if (o.op == "get") {
+    const std::uint64_t base = rt.pe() * problem.words_a_pe;
+    harness::fill(rt, table, table.size(), [&](std::uint64_t i) { return gups::put_value(o.seed, base + i); });
+  }
 
   styles::Superstep superstep(rt, o.chosen_style());
   auto measured = harness::measure(
-      rt, superstep, o, [] {},
+      rt, superstep, o,
+      [&] {
+        if (asks) harness::clear(rt, send.results);
+      },
       [&] {
         if (superstep.style() == styles::Style::kGravel) {
           send_all(rt, o, send, problem.updates_a_pe);
@@ -147,7 +175,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
           send_in_style(superstep, o, send, problem.updates_a_pe);
         }
       },
-      [&] { return take_back_all(rt, problem, o, table, projecting); });
+      [&] {
+        return o.op == "get" ? count_wrong_gets(rt, send) : take_back_all(rt, problem, o, table, projecting);
+      });
   nlohmann::json more{{"op", o.op}, {"election", o.election}, {"table_words", problem.words_a_pe * pes}};
   if (projecting) {
     more["projected_pes"] = pes;
@@ -230,7 +260,8 @@ int run(int argc, char** argv) {
   o.add_to(line);
   line.add("updates", &o.updates, "updates of all PEs together")
       .add("table", &o.table, "64-bit words of the table, on all PEs together")
-      .add("op", &o.op, "what an update does", {"inc", "add", "xor", "put", "am"})
+      .add("op", &o.op, "what an update does",
+           {"inc", "add", "xor", "put", "am", "get", "fetch_add", "compare_swap"})
       .add("election", &o.election, "how lanes share a package",
            {"auto", "auto-group", "per-lane", "per-wave", "predicated", "fine-grain"})
       .add("hpcc", &o.hpcc,
@@ -243,6 +274,11 @@ int run(int argc, char** argv) {
   if (o.hpcc && !std::has_single_bit(o.table)) harness::usage("--hpcc: --table must be a power of two");
   if (o.style != "gravel" && (o.hpcc || o.project != 0 || o.election != "auto" || o.op == "xor"))
     harness::usage("--style " + o.style + " goes with neither --hpcc, --project, --election nor --op xor");
+  const bool asks = o.op == "get" || o.op == "fetch_add" || o.op == "compare_swap";
+  if (asks && (o.style != "gravel" || o.election != "auto"))
+    harness::usage("--op " + o.op + " goes with neither --style nor --election");
+  if (asks && config.heap_bytes == 0 && o.project != 0)
+    harness::usage("--op " + o.op + " with --project needs --heap-bytes");
   styles::configure(config, o.chosen_style());
   if (o.hpcc && o.project != 0) harness::usage("--hpcc and --project do not go together");
   if (o.hpcc && o.election != "auto") harness::usage("--hpcc runs with --election auto");

@@ -19,6 +19,9 @@ struct Problem {
   inputs::RandomStream stream_of(std::uint64_t pe) const { return gups::stream_of(seed, pe, updates_a_pe); }
 };
 
+/// What a compare-and-swap stores: neither 0 nor all ones.
+ESKER_HD constexpr std::uint64_t claim_of(std::uint64_t r) { return (r & ~std::uint64_t{2}) | 1; }
+
 /// What --op am sends to the handler.
 struct Fold {
   std::uint64_t value;
@@ -73,6 +76,7 @@ struct Send {
   esker::Handler<std::uint64_t, Fold> handler;
   inputs::RandomStream stream;  // of this PE
   bool projecting;              // the whole table stands on this PE
+  esker::SymmetricArray<std::uint64_t> results{};  // of requests, one an update
 
   template <class Item, class... Election>
   ESKER_HD void inc(Item&& item, std::uint64_t k, Election&&... election) const {
@@ -99,6 +103,24 @@ struct Send {
     const auto [pe, target, r, entry] = locate(k);
     esker::shmem_am(item, handler, target, {r}, pe, election...);
   }
+
+  template <class Item>
+  ESKER_HD void get(Item&& item, std::uint64_t k) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_get(item, &results[k], target, pe);
+  }
+  template <class Item>
+  ESKER_HD void fetch_add(Item&& item, std::uint64_t k) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_fetch_add(item, &results[k], target, r, pe);
+  }
+  /// The first of a word's updates takes it.
+  template <class Item>
+  ESKER_HD void compare_swap(Item&& item, std::uint64_t k) const {
+    const auto [pe, target, r, entry] = locate(k);
+    esker::shmem_compare_swap(item, &results[k], target, 0, claim_of(r), pe);
+  }
+  ESKER_HD std::uint64_t entry_of(std::uint64_t k) const { return locate(k).entry; }
 
  private:
   struct Located {

@@ -120,6 +120,23 @@ TEST_F(HangDeathTest, LostFrameBeforeAQuietEndsTheJobAndNamesStageAndDebtor) {
   EXPECT_EQ(report_of(0).value("network_thread", ""), "peers to apply this PE's messages");
 }
 
+/// PE 0 waits for a signal that nobody sends, PE 1 for PE 0.
+void wait_for_nothing(const std::string& hang_file) {
+  Config config = tiny_config();
+  config.hang_seconds = 1;
+  config.hang_file = hang_file;
+  Pes(2, config).run([](Runtime& rt) {
+    const auto word = rt.heap().allocate<std::uint64_t>(4);
+    if (rt.pe() == 0) (void)rt.wait_until(&word[2], Comparison::kGreaterEqual, 7);
+    rt.barrier_all();
+  });
+}
+
+TEST_F(HangDeathTest, ASignalThatNeverComesIsNamed) {
+  EXPECT_EXIT(wait_for_nothing(hang_file()), ::testing::ExitedWithCode(1),
+              "wait_until of the word at heap offset [0-9]+ to be >= 7, which was 0");
+}
+
 TEST_F(HangDeathTest, ReportSaysWhoWaitsForWhatAndWhereTheJsonIs) {
   EXPECT_EXIT(
       lose_a_frame(hang_file(), false), ::testing::ExitedWithCode(1),
