@@ -26,9 +26,9 @@ struct SenderAccess {
   ESKER_HD static auto pe_state(const Context& context) -> decltype(context.pe_state()) {
     return context.pe_state();
   }
-  /// Of a handler on a GPU: a message whose width is known when it runs.
+  /// On a GPU: a message whose width is known when it runs.
   template <class Context>
-  ESKER_HD static void post_words(Context& context, Command command, std::uint32_t width,
+  ESKER_HD static void post_words(Context&& context, Command command, std::uint32_t width,
                                   const std::uint64_t* words) {
     context.post_words(command, width, words);
   }

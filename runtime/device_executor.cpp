@@ -83,6 +83,19 @@ class DeviceExecutor final : public LaneExecutor {
   }
   void begin_launch(const char* kernel) override { engine_->begin_launch(kernel); }
   void end_launch(const std::string& error) override { engine_->end_launch(error); }
+  std::span<ProgramMessage> program_memory() override {
+    if (heap_on_host()) return {};
+    if (program_memory_.empty())
+      program_memory_ = device().pinned<ProgramMessage>(kProgramMessages, {"messages of the program's own"});
+    return {program_memory_.data(), program_memory_.size()};
+  }
+  void send_for_program(std::span<const ProgramMessage> messages,
+                        const detail::KernelContext& context) override {
+    begin_launch("messages of the program's own");
+    end_launch(
+        start_program_messages(context, messages.data(), messages.size(), stream(), *device().occupancy()));
+  }
+  bool was_running() override { return engine_->was_running(); }
 
   DeviceTraffic traffic() const override { return engine_->traffic(); }
   std::string was_doing() const override { return engine_->was_doing(); }
@@ -94,9 +107,12 @@ class DeviceExecutor final : public LaneExecutor {
     return static_cast<std::uint64_t>(in_heap - engine_->heap_base());
   }
 
+  static constexpr std::size_t kProgramMessages = 2048;
+
   const Config& config_;
   const JobShape job_;
   const std::unique_ptr<DeviceEngine> engine_;
+  PinnedArray<ProgramMessage> program_memory_;  // made with the first of them
 };
 
 void DeviceExecutor::link_peers(Collectives& collectives, detail::KernelContext& context) {

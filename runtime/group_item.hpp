@@ -55,8 +55,12 @@ class BasicGroupItem {
   ESKER_HD static const gpu::PeState* pe_state() { return &gpu::pe_state_here(); }
   template <std::uint32_t Words>
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words]) {
+    post_words(command, std::integral_constant<std::uint32_t, Words>{}, words);
+  }
+  template <class Width>
+  ESKER_HD void post_words(Command command, Width width, const std::uint64_t* words) {
     // Lanes that have just sent a package send on some of what handlers have sent meanwhile.
-    if (outbox_.append(command, std::integral_constant<std::uint32_t, Words>{}, words)) [[unlikely]]
+    if (outbox_.append(command, width, words)) [[unlikely]]
       gpu::send_on<Outbox>(gpu::hash_seed_of(*lane_), gpu::handler_shard_here(), GroupLane::coalesced());
   }
   template <std::uint32_t Words, class Election>

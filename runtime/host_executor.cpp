@@ -62,6 +62,10 @@ class HostExecutor final : public LaneExecutor {
     misuse(fmt::format("launch of '{}' on a GPU: lanes run on the host", kernel));
   }
   void end_launch(const std::string& /*error*/) override {}
+  std::span<ProgramMessage> program_memory() override { return {}; }
+  void send_for_program(std::span<const ProgramMessage> /*messages*/,
+                        const detail::KernelContext& /*context*/) override {}
+  bool was_running() override { return false; }
 
   DeviceTraffic traffic() const override { return {}; }
   std::string was_doing() const override { return {}; }

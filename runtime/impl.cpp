@@ -45,6 +45,8 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
           waits_},
       sender_{{job_.pe, job_.destinations, config_.node_buffer_bytes, host_buffers(job_),
                config_.aggregation_timeout, trace_.tracer()},
+              *executor_,
+              context_,
               *network_,
               waits_,
               failure_},

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <esker/aggregator/aggregator.hpp>
@@ -19,6 +20,7 @@
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/job_shape.hpp>
 #include <esker/runtime/producers.hpp>
+#include <esker/runtime/program_messages.hpp>
 
 namespace esker {
 
@@ -79,6 +81,14 @@ class LaneExecutor {
                        detail::KernelContext& context) = 0;
   virtual void begin_launch(const char* kernel) = 0;
   virtual void end_launch(const std::string& error) = 0;
+
+  /// Where the heap is in a GPU's memory, lanes send what the program itself sends: memory for it, and the
+  /// start of their kernel. Elsewhere there is none.
+  virtual std::span<ProgramMessage> program_memory() = 0;
+  virtual void send_for_program(std::span<const ProgramMessage> messages,
+                                const detail::KernelContext& context) = 0;
+  /// Kernels on stream() have not ended.
+  virtual bool was_running() = 0;
 
   // --- For reports; any thread.
 

@@ -35,6 +35,9 @@ class WorkItem : public Lane {
   ESKER_HD void post(Command command, const std::uint64_t (&words)[Words], Election&&... election) const {
     item_->post(command, words, std::forward<Election>(election)...);
   }
+  ESKER_HD void post_words(Command command, std::uint32_t width, const std::uint64_t* words) const {
+    item_->post_words(command, width, words);
+  }
 
   Item* item_;
 };
