@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <type_traits>
 
 #include <esker/aggregator/command.hpp>
@@ -65,8 +64,8 @@ class ESKER_API HostOperations {
     std::uint64_t words[Handler<Target, Arguments>::kWords] = {
         address("call", target, sizeof(Target), alignof(Target), pe)};
     std::memcpy(words + 1, &arguments, sizeof arguments);
-    post({Operation::kActiveMessage, Operand::kNone, handler.index}, Handler<Target, Arguments>::kWords,
-         words);
+    const Command command{Operation::kActiveMessage, Operand::kNone, handler.index};
+    post(command, Handler<Target, Arguments>::kWords, words);
   }
 
   /// shmem_put_signal().
@@ -87,42 +86,43 @@ class ESKER_API HostOperations {
 
   template <Putable T, ReplyFor<T> Result>
   void get(Result result, const T* source, std::uint32_t pe) {
-    ask("get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source, pe, {});
+    ask("get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source, pe, detail::Operands<0>{});
   }
   template <Integer32Or64 T, ReplyFor<T> Result>
   void fetch_inc(Result result, T* target, std::uint32_t pe) {
-    ask("fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result, target, pe, {});
+    ask("fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result, target, pe,
+        detail::Operands<0>{});
   }
   template <Number32Or64 T, ReplyFor<T> Result>
   void fetch_add(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_add", {Operation::kFetchAdd, detail::number_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(value)});
+        detail::Operands<1>{{detail::value_word(value)}});
   }
   template <Integer32Or64 T, ReplyFor<T> Result>
   void fetch_and(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_and", {Operation::kFetchAnd, detail::number_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(value)});
+        detail::Operands<1>{{detail::value_word(value)}});
   }
   template <Integer32Or64 T, ReplyFor<T> Result>
   void fetch_or(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_or", {Operation::kFetchOr, detail::number_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(value)});
+        detail::Operands<1>{{detail::value_word(value)}});
   }
   template <Integer32Or64 T, ReplyFor<T> Result>
   void fetch_xor(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_xor", {Operation::kFetchXor, detail::number_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(value)});
+        detail::Operands<1>{{detail::value_word(value)}});
   }
   template <Swappable T, ReplyFor<T> Result>
   void swap(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("swap", {Operation::kSwap, detail::bytes_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(value)});
+        detail::Operands<1>{{detail::value_word(value)}});
   }
   template <Swappable T, ReplyFor<T> Result>
   void compare_swap(Result result, T* target, std::type_identity_t<T> expected,
                     std::type_identity_t<T> desired, std::uint32_t pe) {
     ask("compare_swap", {Operation::kCompareSwap, detail::bytes_operand<T>(), 0}, result, target, pe,
-        {detail::value_word(expected), detail::value_word(desired)});
+        detail::Operands<2>{{detail::value_word(expected), detail::value_word(desired)}});
   }
 
  protected:
@@ -145,12 +145,14 @@ class ESKER_API HostOperations {
     post({operation, operand, 0}, sizeof(T) == 16 ? 3 : 2, words);
   }
 
-  template <class T, class Result>
+  template <std::uint32_t N, class T, class Result>
   void ask(const char* call, Command command, const Result& result, const T* target, std::uint32_t pe,
-           std::initializer_list<std::uint64_t> operands) {
+           const detail::Operands<N>& operands) {
     std::uint64_t words[kMaxMessageWords] = {address(call, target, sizeof(T), sizeof(T), pe)};
     std::uint32_t width = 1;
-    for (const std::uint64_t operand : operands) words[width++] = operand;
+    if constexpr (N > 0) {
+      for (std::uint32_t r = 0; r < N; ++r) words[width++] = operands.words[r];
+    }
     if constexpr (std::is_pointer_v<Result>) {
       words[width++] = address(call, result, sizeof(T), sizeof(T), own_pe()) & kOffsetMask;
     } else {

@@ -234,7 +234,9 @@ ESKER_HD void ask(Context&& context, const char* call, Command command, const Re
                 "the arguments of the reply's handler are too long to travel with the request");
   std::uint64_t words[1 + N + Reply::kWords] = {
       checked_address(context, call, target, sizeof(T), sizeof(T), pe)};
-  for (std::uint32_t r = 0; r < N; ++r) words[1 + r] = operands.words[r];
+  if constexpr (N > 0) {
+    for (std::uint32_t r = 0; r < N; ++r) words[1 + r] = operands.words[r];
+  }
   command.handler = Reply::handler(context, call, result);
   if (!Reply::write(context, call, result, words + 1 + N)) return;  // on a GPU, which tells the host
   words[1 + N] &= kOffsetMask;
