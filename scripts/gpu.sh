@@ -232,7 +232,7 @@ rate() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rate_
 run_peers() {
   local op words=$((gpus << 27)) ours peers
   measure gups-local-ceiling 60 "${mpirun[@]}" -n 1 "$bin/bench-peers-nvshmem" --local || true
-  for op in inc put; do
+  for op in inc put get fetch_add compare_swap; do
     measure "gups-nvshmem-$op" 60 "${mpirun[@]}" -n "$gpus" "$bin/bench-peers-nvshmem" --op "$op" --table-log2 27 \
       --updates $((1 << 27)) --repeats 5 || true
     measure "gups-esker-$op" 90 "${mpirun[@]}" -n "$gpus" "$bin/esker-gups" --op "$op" --table "$words" \

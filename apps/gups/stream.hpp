@@ -26,6 +26,9 @@ ESKER_HD constexpr std::uint64_t put_value(std::uint64_t seed, std::uint64_t ent
   return inputs::mix(seed ^ entry) | 1;
 }
 
+/// What a compare-and-swap stores: neither 0 nor all ones.
+ESKER_HD constexpr std::uint64_t claim_of(std::uint64_t r) { return (r & ~std::uint64_t{2}) | 1; }
+
 /// Uniform over pes * words_a_pe places without a division: the low half of r picks the PE, its top bits
 /// the word.
 ESKER_HD constexpr Place place(std::uint64_t r, std::uint32_t pes, std::uint64_t words_a_pe) {

@@ -19,9 +19,6 @@ struct Problem {
   inputs::RandomStream stream_of(std::uint64_t pe) const { return gups::stream_of(seed, pe, updates_a_pe); }
 };
 
-/// What a compare-and-swap stores: neither 0 nor all ones.
-ESKER_HD constexpr std::uint64_t claim_of(std::uint64_t r) { return (r & ~std::uint64_t{2}) | 1; }
-
 /// What --op am sends to the handler.
 struct Fold {
   std::uint64_t value;
@@ -74,8 +71,8 @@ struct Send {
   Problem problem;
   esker::SymmetricArray<std::uint64_t> table;
   esker::Handler<std::uint64_t, Fold> handler;
-  inputs::RandomStream stream;  // of this PE
-  bool projecting;              // the whole table stands on this PE
+  inputs::RandomStream stream;                     // of this PE
+  bool projecting;                                 // the whole table stands on this PE
   esker::SymmetricArray<std::uint64_t> results{};  // of requests, one an update
 
   template <class Item, class... Election>

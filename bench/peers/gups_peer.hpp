@@ -8,6 +8,8 @@
 
 namespace esker::bench {
 
+enum class GupsOperation { kInc, kPut, kGet, kFetchAdd, kCompareSwap };
+
 /// The problem of esker-gups, the same on every PE: the same updates of the same places.
 struct GupsProblem {
   std::uint64_t seed;
@@ -15,7 +17,7 @@ struct GupsProblem {
   std::uint32_t pe;
   std::uint64_t words_a_pe;
   std::uint64_t updates_a_pe;
-  bool is_put;    // else an increment
+  GupsOperation operation;
   bool is_local;  // every PE updates its own part, without the peer's library: what the memory allows
 
   constexpr inputs::RandomStream stream_of(std::uint64_t sender) const {
@@ -44,13 +46,14 @@ class GupsPeer {
 
   /// One update a lane; returns when all updates of all PEs are in the tables.
   void run();
-  /// Takes back, on this PE's words, what every PE has sent since the words were zero, and zeroes them.
-  /// Returns the words that were wrong.
+  /// Takes back, on this PE's words, what every PE has sent since the words were zero, and zeroes them. Of
+  /// gets it compares what has come. Returns the words that were wrong.
   std::uint64_t take_back();
 
  private:
   GupsProblem problem_;
   unsigned long long* table_ = nullptr;
+  unsigned long long* results_ = nullptr;  // of gets and fetches
   unsigned long long* wrong_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,6 +29,15 @@ struct Options {
   std::string json;
 };
 
+const std::map<std::string, GupsOperation>& operations() {
+  static const std::map<std::string, GupsOperation> all{{"inc", GupsOperation::kInc},
+                                                        {"put", GupsOperation::kPut},
+                                                        {"get", GupsOperation::kGet},
+                                                        {"fetch_add", GupsOperation::kFetchAdd},
+                                                        {"compare_swap", GupsOperation::kCompareSwap}};
+  return all;
+}
+
 /// --help prints and exits with 0; a mistake is printed and exits with 2.
 Options parse_options(int argc, char** argv) {
   namespace po = boost::program_options;
@@ -37,7 +47,7 @@ Options parse_options(int argc, char** argv) {
       "One process a GPU, under mpirun.\n\nOptions");
   auto add = all.add_options();
   add("help", "print this");
-  add("op", po::value(&o.op)->default_value(o.op), "what an update does: inc or put");
+  add("op", po::value(&o.op)->default_value(o.op), "inc, put, get, fetch_add or compare_swap");
   add("table-log2", po::value(&o.table_log2)->default_value(o.table_log2),
       "the table has 2^this 64-bit words a PE");
   add("updates", po::value(&o.updates)->default_value(o.updates), "updates a PE");
@@ -54,7 +64,10 @@ Options parse_options(int argc, char** argv) {
       std::exit(0);
     }
     o.is_local = given.contains("local");
-    if (o.op != "inc" && o.op != "put") throw std::invalid_argument("--op takes inc or put");
+    if (!operations().contains(o.op))
+      throw std::invalid_argument("--op takes inc, put, get, fetch_add or compare_swap");
+    if (o.is_local && operations().at(o.op) >= GupsOperation::kGet)
+      throw std::invalid_argument("--local takes --op inc or put");
     if (o.table_log2 > 36) throw std::invalid_argument("--table-log2 takes 0 to 36");
     if (o.updates == 0 || o.updates > (std::uint64_t{1} << 38))
       throw std::invalid_argument("--updates takes 1 to 2^38");
@@ -102,7 +115,7 @@ int run(const Mpi& mpi, const Options& o) {
                             static_cast<std::uint32_t>(mpi.pe),
                             std::uint64_t{1} << o.table_log2,
                             o.updates,
-                            o.op == "put",
+                            operations().at(o.op),
                             o.is_local};
   GupsPeer peer(problem, mpi.local_pe, [](void* data, std::size_t bytes) {
     MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);

@@ -36,11 +36,49 @@ __global__ void put(GupsProblem problem, std::uint64_t* table) {
   nvshmem_uint64_p(table + place.index, problem.put_value(place), static_cast<int>(place.pe));
 }
 
+__global__ void get(GupsProblem problem, const std::uint64_t* table, unsigned long long* results) {
+  const std::uint64_t k = global_lane();
+  if (k >= problem.updates_a_pe) return;
+  const gups::Place place = problem.place_of(problem.stream_of(problem.pe)[k]);
+  results[k] = nvshmem_uint64_g(table + place.index, static_cast<int>(place.pe));
+}
+
+__global__ void fetch_add(GupsProblem problem, std::uint64_t* table, unsigned long long* results) {
+  const std::uint64_t k = global_lane();
+  if (k >= problem.updates_a_pe) return;
+  const std::uint64_t r = problem.stream_of(problem.pe)[k];
+  const gups::Place place = problem.place_of(r);
+  results[k] = nvshmem_uint64_atomic_fetch_add(table + place.index, r, static_cast<int>(place.pe));
+}
+
+/// The first of a word's updates takes it.
+__global__ void compare_swap(GupsProblem problem, std::uint64_t* table, unsigned long long* results) {
+  const std::uint64_t k = global_lane();
+  if (k >= problem.updates_a_pe) return;
+  const std::uint64_t r = problem.stream_of(problem.pe)[k];
+  const gups::Place place = problem.place_of(r);
+  results[k] = nvshmem_uint64_atomic_compare_swap(table + place.index, 0, gups::claim_of(r),
+                                                  static_cast<int>(place.pe));
+}
+
+__global__ void fill(GupsProblem problem, unsigned long long* table) {
+  const std::uint64_t i = global_lane();
+  if (i < problem.words_a_pe) table[i] = problem.put_value({problem.pe, i});
+}
+
+__global__ void count_wrong_gets(GupsProblem problem, const unsigned long long* results,
+                                 unsigned long long* wrong) {
+  const std::uint64_t k = global_lane();
+  if (k >= problem.updates_a_pe) return;
+  const gups::Place place = problem.place_of(problem.stream_of(problem.pe)[k]);
+  if (results[k] != problem.put_value(place)) atomicAdd(wrong, 1ull);
+}
+
 __global__ void update_own(GupsProblem problem, unsigned long long* table) {
   const std::uint64_t k = global_lane();
   if (k >= problem.updates_a_pe) return;
   const gups::Place place = problem.place_of(problem.stream_of(problem.pe)[k]);
-  if (problem.is_put) {
+  if (problem.operation == GupsOperation::kPut) {
     table[place.index] = problem.put_value(place);
   } else {
     atomicAdd(table + place.index, 1ull);
@@ -51,10 +89,15 @@ __global__ void update_own(GupsProblem problem, unsigned long long* table) {
 __global__ void take_back_of(GupsProblem problem, std::uint64_t sender, unsigned long long* table) {
   const std::uint64_t k = global_lane();
   if (k >= problem.updates_a_pe) return;
-  const gups::Place place = problem.place_of(problem.stream_of(sender)[k]);
+  const std::uint64_t r = problem.stream_of(sender)[k];
+  const gups::Place place = problem.place_of(r);
   if (place.pe != problem.pe) return;
-  if (!problem.is_put) {
-    atomicAdd(table + place.index, ~0ull);
+  if (problem.operation == GupsOperation::kInc || problem.operation == GupsOperation::kFetchAdd) {
+    atomicAdd(table + place.index, problem.operation == GupsOperation::kInc ? ~0ull : 0 - r);
+    return;
+  }
+  if (problem.operation == GupsOperation::kCompareSwap) {
+    atomicCAS(table + place.index, gups::claim_of(r), 0ull);
     return;
   }
   // Found: marked by zero. Another update of the same word finds the value or the mark; what is neither
@@ -70,7 +113,12 @@ __global__ void count_missing(GupsProblem problem, std::uint64_t sender, const u
   const std::uint64_t k = global_lane();
   if (k >= problem.updates_a_pe) return;
   const gups::Place place = problem.place_of(problem.stream_of(sender)[k]);
-  if (place.pe == problem.pe && table[place.index] != problem.put_value(place)) atomicAdd(wrong, 1ull);
+  if (place.pe != problem.pe) return;
+  // Of a word that was taken, any of its updates may have been the first.
+  const bool is_there = problem.operation == GupsOperation::kPut
+                            ? table[place.index] == problem.put_value(place)
+                            : table[place.index] != 0;
+  if (!is_there) atomicAdd(wrong, 1ull);
 }
 
 __global__ void count_left(std::uint64_t words, const unsigned long long* table, unsigned long long* wrong) {
@@ -109,6 +157,10 @@ GupsPeer::GupsPeer(const GupsProblem& problem, int local_pe, const Broadcast& br
     if (table_ == nullptr) throw std::runtime_error("nvshmem_malloc of the table: no memory");
   }
   check(cudaMemset(table_, 0, bytes), "cudaMemset");
+  if (problem.operation == GupsOperation::kGet)
+    fill<<<groups_of(problem.words_a_pe), kGroupLanes>>>(problem, table_);
+  if (problem.operation >= GupsOperation::kGet)
+    check(cudaMalloc(&results_, problem.updates_a_pe * 8), "cudaMalloc of the results");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   if (!problem.is_local) nvshmem_barrier_all();
 }
@@ -120,6 +172,7 @@ GupsPeer::~GupsPeer() {
     nvshmem_free(table_);
     nvshmem_finalize();
   }
+  cudaFree(results_);
   cudaFree(wrong_);
 }
 
@@ -129,10 +182,22 @@ void GupsPeer::run() {
   if (problem_.is_local) {
     update_own<<<groups, kGroupLanes>>>(problem_, table_);
   } else {
-    if (problem_.is_put) {
-      put<<<groups, kGroupLanes>>>(problem_, words);
-    } else {
-      increment<<<groups, kGroupLanes>>>(problem_, words);
+    switch (problem_.operation) {
+      case GupsOperation::kInc:
+        increment<<<groups, kGroupLanes>>>(problem_, words);
+        break;
+      case GupsOperation::kPut:
+        put<<<groups, kGroupLanes>>>(problem_, words);
+        break;
+      case GupsOperation::kGet:
+        get<<<groups, kGroupLanes>>>(problem_, words, results_);
+        break;
+      case GupsOperation::kFetchAdd:
+        fetch_add<<<groups, kGroupLanes>>>(problem_, words, results_);
+        break;
+      case GupsOperation::kCompareSwap:
+        compare_swap<<<groups, kGroupLanes>>>(problem_, words, results_);
+        break;
     }
     nvshmemx_quiet_on_stream(nullptr);
     nvshmemx_barrier_all_on_stream(nullptr);
@@ -146,7 +211,14 @@ std::uint64_t GupsPeer::take_back() {
   const std::uint64_t first = problem_.is_local ? problem_.pe : 0;
   const std::uint64_t last = problem_.is_local ? problem_.pe + 1 : problem_.pes;
   check(cudaMemset(wrong_, 0, sizeof *wrong_), "cudaMemset");
-  if (problem_.is_put) {
+  if (problem_.operation == GupsOperation::kGet) {
+    count_wrong_gets<<<groups, kGroupLanes>>>(problem_, results_, wrong_);
+    check(cudaGetLastError(), "launch of the verification");
+    unsigned long long wrong = 0;
+    check(cudaMemcpy(&wrong, wrong_, sizeof wrong, cudaMemcpyDeviceToHost), "the verification");
+    return wrong;
+  }
+  if (problem_.operation == GupsOperation::kPut || problem_.operation == GupsOperation::kCompareSwap) {
     for (std::uint64_t sender = first; sender < last; ++sender) {
       count_missing<<<groups, kGroupLanes>>>(problem_, sender, table_, wrong_);
     }
