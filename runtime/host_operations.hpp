@@ -132,7 +132,7 @@ class ESKER_API HostOperations {
  private:
   // In the library; `this` is a Runtime.
   std::uint64_t address(const char* call, const void* target, std::uint64_t bytes, std::uint64_t alignment,
-                        std::uint32_t pe) const;
+                        std::uint32_t pe, detail::TargetOf of = detail::TargetOf::kCall) const;
   static void require_handler(const char* call, std::uint16_t handler);
   void post(Command command, std::uint32_t width, const std::uint64_t* words);
   std::uint32_t own_pe() const noexcept;
@@ -154,16 +154,17 @@ class ESKER_API HostOperations {
       for (std::uint32_t r = 0; r < N; ++r) words[width++] = operands.words[r];
     }
     if constexpr (std::is_pointer_v<Result>) {
-      words[width++] = address(call, result, sizeof(T), sizeof(T), own_pe()) & kOffsetMask;
+      words[width++] =
+          address(call, result, sizeof(T), sizeof(T), own_pe(), detail::TargetOf::kReply) & kOffsetMask;
     } else {
       using Reply = detail::ReplyTo<T, Result>;
       static_assert(3 + Reply::kWords <= kMaxMessageWords,
                     "the arguments of the reply's handler are too long to travel with the request");
       require_handler(call, result.handler.index);
       command.handler = result.handler.index;
-      words[width++] =
-          address(call, result.target, sizeof *result.target, alignof(decltype(*result.target)), own_pe()) &
-          kOffsetMask;
+      words[width++] = address(call, result.target, sizeof *result.target, alignof(decltype(*result.target)),
+                               own_pe(), detail::TargetOf::kReply) &
+                       kOffsetMask;
       std::uint64_t arguments[Reply::kArguments] = {};
       std::memcpy(arguments, &result.arguments, sizeof result.arguments);
       for (std::uint32_t r = Reply::kFilled; r < Reply::kArguments; ++r) words[width++] = arguments[r];
