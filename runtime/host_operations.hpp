@@ -84,41 +84,41 @@ class ESKER_API HostOperations {
 
   // Requests. `result` is in this PE's part of the heap, or made by then().
 
-  template <Putable T, ReplyFor<T> Result>
+  template <Putable T, detail::CheckedReplyFor<T> Result>
   void get(Result result, const T* source, std::uint32_t pe) {
     ask("get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source, pe, detail::Operands<0>{});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_inc(Result result, T* target, std::uint32_t pe) {
     ask("fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<0>{});
   }
-  template <Number32Or64 T, ReplyFor<T> Result>
+  template <Number32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_add(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_add", {Operation::kFetchAdd, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_and(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_and", {Operation::kFetchAnd, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_or(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_or", {Operation::kFetchOr, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_xor(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_xor", {Operation::kFetchXor, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Swappable T, ReplyFor<T> Result>
+  template <Swappable T, detail::CheckedReplyFor<T> Result>
   void swap(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("swap", {Operation::kSwap, detail::bytes_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Swappable T, ReplyFor<T> Result>
+  template <Swappable T, detail::CheckedReplyFor<T> Result>
   void compare_swap(Result result, T* target, std::type_identity_t<T> expected,
                     std::type_identity_t<T> desired, std::uint32_t pe) {
     ask("compare_swap", {Operation::kCompareSwap, detail::bytes_operand<T>(), 0}, result, target, pe,

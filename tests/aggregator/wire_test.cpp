@@ -142,8 +142,8 @@ std::vector<Damage> damages() {
           "run 0 has the unknown command 0x00000210"),
       run("CompareSwapOfANumber", built_in(Operation::kCompareSwap, Operand::kInt64), 4,
           "run 0 has the unknown command 0x00000811"),
-      run("OperationBehindTheLast", {static_cast<Operation>(19), Operand::kBytes8, 0}, 2,
-          "run 0 has the unknown command 0x00000413"),
+      run("OperationBehindTheLast", {static_cast<Operation>(21), Operand::kBytes8, 0}, 2,
+          "run 0 has the unknown command 0x00000415"),
       run("RequestForAnUnknownHandler", {Operation::kGet, Operand::kBytes8, 10}, 9,
           "run 0 has the unknown command 0x000a040a"),
       run("RequestWhoseHandlerTakesNoArgument", {Operation::kGet, Operand::kBytes1, 1}, 2,
@@ -264,6 +264,9 @@ std::uint32_t words_on_page(std::uint32_t operation, std::uint32_t operand, std:
       return request(is_word, 4);
     case 18:
       return handler != 0 ? (operand == 0 ? handler_words : 0) : plain(is_bytes, operand == 5 ? 3 : 2);
+    case 19:
+    case 20:
+      return plain(is_bytes, operand == 5 ? 5 : 4);
     default:
       return 0;
   }
@@ -285,8 +288,9 @@ TEST(Wire, EveryCommandWordIsEitherKnownWithItsWordsOrRefused) {
       known += legal != 0 ? 1 : 0;
     }
   }
-  // Puts of 5 sizes; inc, and, or, xor of 4 integers; add, min, max of 6 numbers; 9 handlers.
-  const std::uint32_t one_way = 5 + 4 * 4 + 3 * 6 + 9;
+  // Puts of 5 sizes, without a signal and with two kinds; inc, and, or, xor of 4 integers; add, min, max of 6
+  // numbers; 9 handlers.
+  const std::uint32_t one_way = 3 * 5 + 4 * 4 + 3 * 6 + 9;
   // Requests without a handler; replies of 5 sizes, and to 9 handlers.
   const std::uint32_t requests = 5 + 4 + 6 + 3 * 4 + 2 + 2, replies = 5 + 9;
   // Handlers of 2 to 9 words, whose arguments fit beside the operands: get of 1, 2, 4, of 8 and of 16 bytes;

@@ -60,17 +60,17 @@ std::vector<std::vector<std::uint64_t>> places(std::uint32_t words) {
   return all;
 }
 
-/// Requests and replies: without a handler, and for those whose arguments can hold the value; to others, and
-/// to oneself, which the reply does not leave.
+/// Requests, replies and puts with signals: without a handler, and for those whose arguments can hold the
+/// value; to others, and to oneself, which the reply does not leave.
 void write_requests() {
-  for (std::uint32_t operation = 10; operation <= 18; ++operation) {
+  for (std::uint32_t operation = 10; operation <= 20; ++operation) {
     for (std::uint32_t operand = 1; operand <= 11; ++operand) {
       const Command command = Command::from_word(operation | operand << 8);
       const std::uint32_t words = message_words(command);
       if (words == 0) continue;
       const std::string name = "command_" + std::to_string(operation) + "_" + std::to_string(operand);
       write(name, messages().run(command, places(words)).bytes());
-      if (operation == 18) continue;
+      if (operation >= 18) continue;
       write(name + "_own",
             FrameBuilder(Kind::kMessages, kFuzzReceiver, kFuzzReceiver).run(command, places(words)).bytes());
       const std::uint32_t carried = carried_words(command.operand, 4);
