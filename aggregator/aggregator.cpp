@@ -116,6 +116,10 @@ bool Aggregators::step(One& one) {
       }
       one.holds_package = true;
       one.position = 0;
+      // Before any of them can leave, and so before a reply.
+      const auto& taken = queue_.header(one.ticket);
+      if (is_request(Command::from_word(taken.command).operation))
+        asked_.fetch_add(taken.count, std::memory_order_release);
     }
     const auto& header = queue_.header(one.ticket);
     RepackSpan span(settings_.tracer, one.ticket, header.command, one.position);
@@ -127,8 +131,6 @@ bool Aggregators::step(One& one) {
                               span.life()};
     const std::uint32_t taken = one.buffers.append(package, one.position);
     span.set_taken(taken - one.position);
-    if (is_request(Command::from_word(header.command).operation))
-      asked_.fetch_add(taken - one.position, std::memory_order_relaxed);
     moved |= taken != one.position;
     messages_.fetch_add(taken - one.position, std::memory_order_relaxed);
     one.position = taken;

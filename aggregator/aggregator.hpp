@@ -65,8 +65,8 @@ class Aggregators {
 
   std::uint64_t packages() const { return packages_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
-  /// Of them, requests.
-  std::uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+  /// Requests in packages that it has begun to repack: each counts before it can leave.
+  std::uint64_t asked() const { return asked_.load(std::memory_order_acquire); }
   /// The counter behind messages(): where lanes run on a device, what they have published by now is known
   /// only as far as it has been repacked.
   const std::atomic<std::uint64_t>& messages_counter() const { return messages_; }

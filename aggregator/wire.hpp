@@ -12,7 +12,7 @@
 namespace esker::wire {
 
 inline constexpr std::uint32_t kMagic = 0x524b5345;  // "ESKR" in little-endian memory
-inline constexpr std::uint16_t kVersion = 3;
+inline constexpr std::uint16_t kVersion = 4;
 
 /// What a frame is. Frames other than kMessages carry `value`, at times a text, and no runs.
 enum class Kind : std::uint16_t {

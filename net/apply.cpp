@@ -81,6 +81,7 @@ std::uint32_t apply_signals(const wire::Run& run, HeapView heap, Slice slice) {
 
 void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call) {
   call.source = header.source;
+  call.asked = &asked_;
   wire::RunReader reader(frame);
   wire::Run run;
   try {
@@ -122,15 +123,7 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
       __builtin_prefetch(heap.base + std::min(run.address[i + kPrefetchAhead], heap.bytes), 1);
     }
     if (!Slice{slice_, slices_}.has(offset)) continue;
-    if (offset % handler.target_alignment != 0 || heap.bytes < handler.target_bytes ||
-        offset > heap.bytes - handler.target_bytes) {
-      throw Error(
-          Error::Kind::kNetwork,
-          fmt::format("handler '{}': a target of {} bytes at heap offset {:#x}, which is {} (the heap's "
-                      "allocated part ends at {:#x})",
-                      handler.name, handler.target_bytes, offset,
-                      offset % handler.target_alignment != 0 ? "misaligned" : "outside", heap.bytes));
-    }
+    apply::check_target(handler, offset, heap);
     for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
     try {
       handler.call(call, heap.base + offset, arguments);
@@ -144,8 +137,6 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
     }
     if (const std::uint64_t sent = std::exchange(call.sent, 0); sent > 0)
       sent_.fetch_add(sent, std::memory_order_release);
-    if (const std::uint64_t asked = std::exchange(call.asked, 0); asked > 0)
-      asked_.fetch_add(asked, std::memory_order_release);
     ++applied;
   }
   running_.store(nullptr, std::memory_order_relaxed);

@@ -15,9 +15,11 @@ namespace esker {
 /// Contract. One thread. Frames have passed wire::find_defect().
 /// Ordering. Words are read and written by relaxed atomics, since lanes may read them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
-///           Replies to this PE itself are stored at once; others go through `call.outbox`, in the order of
-///           their requests.
-/// Errors.   Error{kNetwork}: an address outside the heap or misaligned, naming PE and offset.
+///           Where there is one slice, results of requests of this PE itself are stored at once. Other
+///           replies go through `call.outbox`, in the order of their requests.
+/// Errors.   Error{kNetwork}: an address, or where a reply goes, outside the heap or misaligned, naming PE
+/// and
+///           offset.
 ///           Error{kHandler}: a handler threw. Nothing of the run that holds a bad address is applied;
 ///           of a run of active messages, those before the bad one are.
 class Applier {

@@ -64,6 +64,19 @@ void check_addresses(const wire::Run& run, HeapView heap) {
   }
 }
 
+/// Throws if a handler's target is misaligned or outside the heap.
+inline void check_target(const HandlerEntry& handler, std::uint64_t offset, HeapView heap) {
+  const bool misaligned = offset % handler.target_alignment != 0;
+  if (!misaligned && heap.bytes >= handler.target_bytes && offset <= heap.bytes - handler.target_bytes)
+      [[likely]]
+    return;
+  throw Error(Error::Kind::kNetwork,
+              fmt::format("handler '{}': a target of {} bytes at heap offset {:#x}, which is {} (the heap's "
+                          "allocated part ends at {:#x})",
+                          handler.name, handler.target_bytes, offset, misaligned ? "misaligned" : "outside",
+                          heap.bytes));
+}
+
 /// Calls `one(i)` for each message of the slice in order, prefetching ahead.
 template <std::uint32_t Bytes, class One>
 std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice, One one) {

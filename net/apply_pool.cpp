@@ -93,13 +93,17 @@ void ApplyPool::run(Helper& helper, std::uint32_t index) {
     return flushing_.load(std::memory_order_acquire) ||
            flushes_.load(std::memory_order_acquire) != helper.flushed;
   };
+  const auto flush = [&](Helper& of) {
+    of.flushed = flushes_.load(std::memory_order_acquire);
+    return of.worker.close_outbox();
+  };
   Backoff backoff{kLongestNap};
   while (!stopping_.load(std::memory_order_acquire)) {
     ApplyJob* job = nullptr;
     if (helper.jobs.try_pop(job)) {
       guarded([&] {
         helper.worker.apply(job->header, job->frame, {heap_base_, job->heap_bytes});
-        if (flushing_.load(std::memory_order_acquire)) helper.worker.close_outbox();
+        if (is_to_flush()) flush(helper);
         return true;
       });
       job->left.fetch_sub(1, std::memory_order_acq_rel);  // [job]
@@ -107,8 +111,7 @@ void ApplyPool::run(Helper& helper, std::uint32_t index) {
       backoff.reset();
     } else if (guarded([&] {
                  if (!is_to_flush()) return helper.worker.close_stale();
-                 helper.flushed = flushes_.load(std::memory_order_acquire);
-                 return helper.worker.close_outbox();
+                 return flush(helper);
                })) {
       backoff.reset();
     } else {

@@ -81,16 +81,24 @@ class Replies {
   std::uint64_t* const rows_;
 };
 
-/// Replies to this PE itself that call no handler: each is a store.
-template <Operation O, class T, class Operands>
-std::uint32_t answer_here(const wire::Run& run, HeapView heap, Slice slice, std::uint32_t reply_word,
-                          Operands operands) {
+/// Throws unless the heap, which is the same on every PE, has what the replies will touch. The run's messages
+/// have not been applied by then, and who sent them is known: a reply's receiver would blame this PE.
+template <class T>
+void check_results(const wire::Run& run, HeapView heap, std::uint32_t reply_word,
+                   const HandlerEntry* handler) {
   wire::Run results = run;
   results.address = run.row(reply_word);
-  apply::check_addresses<sizeof(T)>(results, heap);
-  return for_each_address<sizeof(T)>(run, heap, slice, [&](std::uint32_t i) {
+  if (handler == nullptr) return apply::check_addresses<sizeof(T)>(results, heap);
+  for (std::uint32_t i = 0; i < run.count; ++i) apply::check_target(*handler, results.address[i], heap);
+}
+
+/// Replies to this PE itself that call no handler, where one applier has the whole heap: each is a store.
+template <Operation O, class T, class Operands>
+std::uint32_t answer_here(const wire::Run& run, HeapView heap, std::uint32_t reply_word, Operands operands) {
+  const std::uint64_t* const results = run.row(reply_word);
+  return for_each_address<sizeof(T)>(run, heap, Slice{0, 1}, [&](std::uint32_t i) {
     const T old = fetch<O, T>(heap.base + run.address[i], operands(1, i), operands(2, i));
-    std::byte* const result = heap.base + results.address[i];
+    std::byte* const result = heap.base + results[i];
     if constexpr (std::is_same_v<T, Bytes16>) {
       store<std::uint64_t>(result, old.halves[0]);
       store<std::uint64_t>(result + 8, old.halves[1]);
@@ -115,13 +123,16 @@ std::uint32_t Applier::answer(const wire::Run& run, HostCall& call) {
       }
       return run.row(r)[i];
     };
-    if (call.source == call.pe && run.command.handler == 0) {
-      const std::uint32_t applied = answer_here<O, T>(run, heap, slice, reply_word, operand);
+    const HandlerEntry* const handler =
+        run.command.handler == 0 ? nullptr : handlers_.find(run.command.handler);
+    check_results<T>(run, heap, reply_word, handler);
+    // With other slices beside this one the result's block may be theirs.
+    if (call.source == call.pe && handler == nullptr && slices_ == 1) {
+      const std::uint32_t applied = answer_here<O, T>(run, heap, reply_word, operand);
       answered_.fetch_add(applied, std::memory_order_release);
       return applied;
     }
-    const std::uint32_t words = run.command.handler == 0 ? 1 + value_words(run.command.operand)
-                                                         : handlers_.words_of_handler(run.command.handler);
+    const std::uint32_t words = handler == nullptr ? 1 + value_words(run.command.operand) : handler->words;
     replies_.resize(std::size_t{Replies::kColumns} * kMaxMessageWords);
     Replies replies(run, reply_word, words, call, replies_.data());
     // A reply counts as sent before it can be seen, as what a handler sends does.

@@ -17,9 +17,9 @@ namespace esker {
 /// Contract The network's owner makes every call, but for those that are marked. Completion asks stages in
 ///          the order in which messages flow, and calls flush() of a stage when those before it are
 ///          flushed().
-///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds,
-///          and
-///            then as many replies are applied here, answered(), as requests have been sent, asked().
+///          - Quiet: once every stage was flushed(), ask_peers(), then have_peers_applied() until it holds.
+///            Then it waits until as many replies are applied here, answered(), as requests have been sent,
+///            asked(): answered() of all stages is read before asked() of any.
 ///          - Barrier: once all are drained(), and still flushed(), the counts of all PEs are gathered.
 ///          Invariants of the counters, over all stages of all PEs:
 ///          - Both only grow, and each message is counted once in sent() of one stage, and once in applied().
@@ -61,8 +61,7 @@ class CompletionStage {
   /// quiet asks: a barrier counts a request and its reply as messages, like those of a handler.
   virtual std::uint64_t asked() const { return 0; }
   virtual std::uint64_t answered() const { return 0; }
-  /// Handlers may run that may send: since the last barrier active messages or
-  /// requests have been sent here.
+  /// Handlers, or requests, may send when they are applied: since the last barrier some have been sent here.
   virtual bool may_send() const { return false; }
   /// Its counts hold all that its producers have sent. A GPU's do not before a progress kernel has run that
   /// began when the kernels of all PEs had ended: a barrier's first round is the rendezvous that tells.

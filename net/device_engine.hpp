@@ -79,7 +79,8 @@ class DeviceEngine {
 
   virtual InboxOffer offer() = 0;
   /// `offers[pe]` are those of all PEs. With `use_peers` it opens the memory of the PEs that this GPU
-  /// reaches. Returns a bit for each of them, by its number among the PEs of its host.
+  /// reaches. Returns a bit for each of them, by its number among the PEs of its host, and another one where
+  /// lanes here reach its heap.
   virtual std::uint64_t open_peers(const std::vector<InboxOffer>& offers, bool use_peers) = 0;
   /// `opened[pe]` is the result of open_peers() there. PEs that have opened each other's memory become links;
   /// the rest are reached through the network. Returns how many links there are.

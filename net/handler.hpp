@@ -1,6 +1,7 @@
 // Active-message handlers, and what a running handler may do.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -31,14 +32,15 @@ struct HostCall {
   std::uint32_t pe;
   std::uint32_t n_pes;
   NodeBuffers* outbox;
-  std::uint32_t source = 0;   // the PE whose message it is
-  std::uint16_t handler = 0;  // the one that runs
-  std::uint64_t sent = 0;     // messages that handlers have sent; the applier takes them
-  std::uint64_t asked = 0;    // of them, requests
+  std::uint32_t source = 0;                     // the PE whose message it is
+  std::uint16_t handler = 0;                    // the one that runs
+  std::uint64_t sent = 0;                       // messages that handlers have sent; the applier takes them
+  std::atomic<std::uint64_t>* asked = nullptr;  // the applier's count of handlers' requests
 
   void post(Command command, std::uint32_t width, const std::uint64_t* words) {
     ++sent;
-    if (is_request(command.operation)) ++asked;
+    // Beforehand: the buffer may leave in this call, and the reply come before the handler has ended.
+    if (is_request(command.operation)) asked->fetch_add(1, std::memory_order_release);
     append_message(*outbox, command, width, words);
   }
 };

@@ -99,9 +99,11 @@ void Network::submit(Buffer* buffer) {
     if (live > shipping_.grown().limit_bytes()) {
       fail(Error(
           Error::Kind::kOutOfMemory,
-          fmt::format("handlers have sent {} bytes that the network has not yet taken, more than the limit "
-                      "of {}: each message makes more than one new one, faster than they are applied",
-                      live, shipping_.grown().limit_bytes())));
+          fmt::format(
+              "handlers, and replies to requests, have sent {} bytes that the network has not yet taken, "
+              "more "
+              "than the limit of {}: each message makes more than one new one, faster than they are applied",
+              live, shipping_.grown().limit_bytes())));
     }
   }
   if (shipping_.submit(buffer)) wake_owner();

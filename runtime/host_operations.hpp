@@ -84,41 +84,41 @@ class ESKER_API HostOperations {
 
   // Requests. `result` is in this PE's part of the heap, or made by then().
 
-  template <Putable T, ReplyFor<T> Result>
+  template <Putable T, detail::CheckedReplyFor<T> Result>
   void get(Result result, const T* source, std::uint32_t pe) {
     ask("get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source, pe, detail::Operands<0>{});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_inc(Result result, T* target, std::uint32_t pe) {
     ask("fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<0>{});
   }
-  template <Number32Or64 T, ReplyFor<T> Result>
+  template <Number32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_add(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_add", {Operation::kFetchAdd, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_and(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_and", {Operation::kFetchAnd, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_or(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_or", {Operation::kFetchOr, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Integer32Or64 T, ReplyFor<T> Result>
+  template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_xor(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("fetch_xor", {Operation::kFetchXor, detail::number_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Swappable T, ReplyFor<T> Result>
+  template <Swappable T, detail::CheckedReplyFor<T> Result>
   void swap(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
     ask("swap", {Operation::kSwap, detail::bytes_operand<T>(), 0}, result, target, pe,
         detail::Operands<1>{{detail::value_word(value)}});
   }
-  template <Swappable T, ReplyFor<T> Result>
+  template <Swappable T, detail::CheckedReplyFor<T> Result>
   void compare_swap(Result result, T* target, std::type_identity_t<T> expected,
                     std::type_identity_t<T> desired, std::uint32_t pe) {
     ask("compare_swap", {Operation::kCompareSwap, detail::bytes_operand<T>(), 0}, result, target, pe,
@@ -132,7 +132,7 @@ class ESKER_API HostOperations {
  private:
   // In the library; `this` is a Runtime.
   std::uint64_t address(const char* call, const void* target, std::uint64_t bytes, std::uint64_t alignment,
-                        std::uint32_t pe) const;
+                        std::uint32_t pe, detail::TargetOf of = detail::TargetOf::kCall) const;
   static void require_handler(const char* call, std::uint16_t handler);
   void post(Command command, std::uint32_t width, const std::uint64_t* words);
   std::uint32_t own_pe() const noexcept;
@@ -154,16 +154,17 @@ class ESKER_API HostOperations {
       for (std::uint32_t r = 0; r < N; ++r) words[width++] = operands.words[r];
     }
     if constexpr (std::is_pointer_v<Result>) {
-      words[width++] = address(call, result, sizeof(T), sizeof(T), own_pe()) & kOffsetMask;
+      words[width++] =
+          address(call, result, sizeof(T), sizeof(T), own_pe(), detail::TargetOf::kReply) & kOffsetMask;
     } else {
       using Reply = detail::ReplyTo<T, Result>;
       static_assert(3 + Reply::kWords <= kMaxMessageWords,
                     "the arguments of the reply's handler are too long to travel with the request");
       require_handler(call, result.handler.index);
       command.handler = result.handler.index;
-      words[width++] =
-          address(call, result.target, sizeof *result.target, alignof(decltype(*result.target)), own_pe()) &
-          kOffsetMask;
+      words[width++] = address(call, result.target, sizeof *result.target, alignof(decltype(*result.target)),
+                               own_pe(), detail::TargetOf::kReply) &
+                       kOffsetMask;
       std::uint64_t arguments[Reply::kArguments] = {};
       std::memcpy(arguments, &result.arguments, sizeof result.arguments);
       for (std::uint32_t r = Reply::kFilled; r < Reply::kArguments; ++r) words[width++] = arguments[r];

@@ -94,11 +94,11 @@ void Runtime::run_groups(const LaunchShape& shape, const char* name, detail::Gro
 std::uint16_t Runtime::add_handler(HandlerEntry entry) { return impl_->add_handler(std::move(entry)); }
 
 std::uint64_t HostOperations::address(const char* call, const void* target, std::uint64_t bytes,
-                                      std::uint64_t alignment, std::uint32_t pe) const {
+                                      std::uint64_t alignment, std::uint32_t pe, detail::TargetOf of) const {
   const detail::KernelContext& context = static_cast<const Runtime&>(*this).context();
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - context.heap.base);
   if (pe >= context.n_pes || detail::is_outside(context.heap.bytes, offset, bytes) || offset % alignment != 0)
-    detail::bad_host_target(call, offset, bytes, alignment, context.heap.bytes, pe, context.n_pes);
+    detail::bad_host_target(call, of, offset, bytes, alignment, context.heap.bytes, pe, context.n_pes);
   return address_word(pe, offset);
 }
 void HostOperations::require_handler(const char* call, std::uint16_t handler) {

@@ -15,15 +15,16 @@ std::string name_caller(const char* call, Caller caller) {
                      kernel == nullptr ? "" : fmt::format(" of kernel '{}'", kernel));
 }
 
-[[noreturn]] void refuse_target(const std::string& who, std::uint64_t offset, std::uint64_t bytes,
-                                std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe,
-                                std::uint32_t n_pes) {
+[[noreturn]] void refuse_target(const std::string& who, TargetOf of, std::uint64_t offset,
+                                std::uint64_t bytes, std::uint64_t alignment, std::uint64_t heap_bytes,
+                                std::uint32_t pe, std::uint32_t n_pes) {
+  const char* const what = of == TargetOf::kReply ? "the reply's target" : "a target";
   if (pe >= n_pes) misuse(fmt::format("{}: PE {} is not below {}", who, pe, n_pes));
   if (is_outside(heap_bytes, offset, bytes)) {
-    misuse(fmt::format("{}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
-                       who, bytes, static_cast<std::int64_t>(offset), heap_bytes));
+    misuse(fmt::format("{}: {} of {} bytes at heap offset {} is outside the symmetric heap of {} bytes", who,
+                       what, bytes, static_cast<std::int64_t>(offset), heap_bytes));
   }
-  misuse(fmt::format("{}: a target of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes", who,
+  misuse(fmt::format("{}: {} of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes", who, what,
                      bytes, offset, pe, alignment));
 }
 
@@ -36,16 +37,17 @@ std::string name_caller(const char* call, Caller caller) {
 
 }  // namespace
 
-void bad_target(Caller caller, const char* call, std::uint64_t offset, std::uint64_t bytes,
+void bad_target(Caller caller, const char* call, TargetOf of, std::uint64_t offset, std::uint64_t bytes,
                 std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes) {
-  refuse_target(name_caller(call, caller), offset, bytes, alignment, heap_bytes, pe, n_pes);
+  refuse_target(name_caller(call, caller), of, offset, bytes, alignment, heap_bytes, pe, n_pes);
 }
 
 void no_handler(Caller caller, const char* call) { refuse_handler(name_caller(call, caller)); }
 
-void bad_host_target(const char* call, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment,
-                     std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes) {
-  refuse_target(fmt::format("Runtime::{}", call), offset, bytes, alignment, heap_bytes, pe, n_pes);
+void bad_host_target(const char* call, TargetOf of, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t alignment, std::uint64_t heap_bytes, std::uint32_t pe,
+                     std::uint32_t n_pes) {
+  refuse_target(fmt::format("Runtime::{}", call), of, offset, bytes, alignment, heap_bytes, pe, n_pes);
 }
 
 void no_host_handler(const char* call) { refuse_handler(fmt::format("Runtime::{}", call)); }

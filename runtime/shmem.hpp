@@ -73,25 +73,28 @@ ESKER_HD constexpr Operand bytes_operand() {
 /// In place of word 0 on a GPU, where a bad call is told to the host, which ends the job, and sends nothing.
 inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
+/// Whose target a call checks: its own, or that of the reply to its request.
+enum class TargetOf : std::uint8_t { kCall, kReply };
+
 /// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
-[[noreturn, gnu::cold]] ESKER_API void bad_target(Caller caller, const char* call, std::uint64_t offset,
-                                                  std::uint64_t bytes, std::uint64_t alignment,
-                                                  std::uint64_t heap_bytes, std::uint32_t pe,
-                                                  std::uint32_t n_pes);
+[[noreturn, gnu::cold]] ESKER_API void bad_target(Caller caller, const char* call, TargetOf of,
+                                                  std::uint64_t offset, std::uint64_t bytes,
+                                                  std::uint64_t alignment, std::uint64_t heap_bytes,
+                                                  std::uint32_t pe, std::uint32_t n_pes);
 [[noreturn, gnu::cold]] ESKER_API void no_handler(Caller caller, const char* call);
 /// The same of the program's own calls.
-[[noreturn, gnu::cold]] void bad_host_target(const char* call, std::uint64_t offset, std::uint64_t bytes,
-                                             std::uint64_t alignment, std::uint64_t heap_bytes,
-                                             std::uint32_t pe, std::uint32_t n_pes);
+[[noreturn, gnu::cold]] void bad_host_target(const char* call, TargetOf of, std::uint64_t offset,
+                                             std::uint64_t bytes, std::uint64_t alignment,
+                                             std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes);
 [[noreturn, gnu::cold]] void no_host_handler(const char* call);
 
 #if defined(ESKER_ON_GPU)
 ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,
-                                                    Caller caller, const char* call, std::uint64_t offset,
-                                                    std::uint64_t bytes, std::uint32_t alignment,
-                                                    std::uint32_t pe) {
-  gpu::FaultReport report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u, caller.group, offset,
-                          bytes, {}, alignment};
+                                                    Caller caller, const char* call, TargetOf of,
+                                                    std::uint64_t offset, std::uint64_t bytes,
+                                                    std::uint32_t alignment, std::uint32_t pe) {
+  gpu::FaultReport report{fault, pe, caller.lane, caller.is_handler ? 1u : 0u,     caller.group, offset,
+                          bytes, {}, alignment,   of == TargetOf::kReply ? 1u : 0u};
   for (std::uint32_t i = 0; i + 1 < sizeof report.call && call[i] != 0; ++i) report.call[i] = call[i];
   gpu::report_fault(pe_state, report);
 }
@@ -105,7 +108,8 @@ ESKER_HD constexpr bool is_outside(std::uint64_t heap_bytes, std::uint64_t offse
 /// Word 0 of the message, once PE and target are known to be right.
 template <class Context>
 ESKER_HD std::uint64_t checked_address(const Context& context, const char* call, const void* target,
-                                       std::uint64_t bytes, std::uint32_t alignment, std::uint32_t pe) {
+                                       std::uint64_t bytes, std::uint32_t alignment, std::uint32_t pe,
+                                       TargetOf of = TargetOf::kCall) {
   const auto offset =
       static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - SenderAccess::heap(context).base);
   // A heap ends at a multiple of any alignment, so an aligned target as large as that is in it with its first
@@ -116,17 +120,17 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
 #if defined(ESKER_ON_GPU)
     if constexpr (kHostCallsDeviceCode) {
       if (!is_lane())
-        bad_target(SenderAccess::caller(context), call, offset, bytes, alignment,
+        bad_target(SenderAccess::caller(context), call, of, offset, bytes, alignment,
                    SenderAccess::heap(context).bytes, pe, context.n_pes());
     }
     report_bad_call(*SenderAccess::pe_state(context),
                     pe >= context.n_pes()            ? gpu::Fault::kBadPe
                     : is_outside(end, offset, bytes) ? gpu::Fault::kBadTarget
                                                      : gpu::Fault::kMisaligned,
-                    SenderAccess::caller(context), call, offset, bytes, alignment, pe);
+                    SenderAccess::caller(context), call, of, offset, bytes, alignment, pe);
     return kNoAddress;
 #else
-    bad_target(SenderAccess::caller(context), call, offset, bytes, alignment,
+    bad_target(SenderAccess::caller(context), call, of, offset, bytes, alignment,
                SenderAccess::heap(context).bytes, pe, context.n_pes());
 #endif
   }
@@ -143,7 +147,7 @@ ESKER_HD bool is_registered(const Context& context, std::uint16_t handler, const
     if (!is_lane()) no_handler(SenderAccess::caller(context), call);
   }
   report_bad_call(*SenderAccess::pe_state(context), gpu::Fault::kNoHandler, SenderAccess::caller(context),
-                  call, 0, 0, 1, 0);
+                  call, TargetOf::kCall, 0, 0, 1, 0);
   return false;
 #else
   no_handler(SenderAccess::caller(context), call);
@@ -188,7 +192,7 @@ struct ReplyTo<T, T*> {
   }
   template <class Context>
   ESKER_HD static bool write(const Context& context, const char* call, T* result, std::uint64_t* words) {
-    words[0] = checked_address(context, call, result, sizeof(T), sizeof(T), context.pe());
+    words[0] = checked_address(context, call, result, sizeof(T), sizeof(T), context.pe(), TargetOf::kReply);
     return words[0] != kNoAddress;
   }
 };
@@ -208,7 +212,8 @@ struct ReplyTo<T, Then<Target, Arguments>> {
     std::uint64_t arguments[kArguments] = {};
     __builtin_memcpy(arguments, &then.arguments, sizeof then.arguments);
     for (std::uint32_t r = kFilled; r < kArguments; ++r) words[1 + r - kFilled] = arguments[r];
-    words[0] = checked_address(context, call, then.target, sizeof(Target), alignof(Target), context.pe());
+    words[0] = checked_address(context, call, then.target, sizeof(Target), alignof(Target), context.pe(),
+                               TargetOf::kReply);
     return then.handler.index != 0 && words[0] != kNoAddress;
   }
 };

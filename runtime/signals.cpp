@@ -56,7 +56,7 @@ class Words {
     for (const std::uint64_t* const word : words) {
       const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(word) - heap.base);
       if (detail::is_outside(heap.bytes, offset, 8) || offset % 8 != 0)
-        detail::bad_host_target(call, offset, 8, 8, heap.bytes, 0, 1);
+        detail::bad_host_target(call, detail::TargetOf::kCall, offset, 8, 8, heap.bytes, 0, 1);
     }
     what_ = fmt::format("{} of the word at heap offset {}{}", call,
                         reinterpret_cast<const std::byte*>(words[0]) - heap.base,

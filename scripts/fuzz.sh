@@ -28,7 +28,7 @@ if ! diff -rq "$build/corpus" "$root/tests/fuzz/corpus"; then
   exit 1
 fi
 
-sources=(aggregator/wire.cpp aggregator/node_buffers.cpp aggregator/trace.cpp device/cpu/ranges.cpp device/error.cpp net/apply.cpp tests/fuzz/frame_fuzzer.cpp)
+sources=(aggregator/wire.cpp aggregator/node_buffers.cpp aggregator/trace.cpp device/cpu/ranges.cpp device/error.cpp net/apply.cpp net/apply_requests.cpp tests/fuzz/frame_fuzzer.cpp)
 "$clang" "${flags[@]}" -fsanitize=fuzzer,address,undefined "${sources[@]/#/$root/}" -o "$build/frame_fuzzer" -lfmt
 
 # Every seed once, then random ones: a crash on a seed is reported whatever the time.

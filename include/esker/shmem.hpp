@@ -153,7 +153,7 @@ ESKER_HD void shmem_put_signal(Context&& context, T* target, std::type_identity_
 }
 
 /// Brings `*source` of PE `pe`: 1, 2, 4, 8 or 16 bytes; 16 are read as two halves.
-template <detail::CheckedSender Context, Putable T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Putable T, detail::CheckedReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_get(Context&& context, Result result, const T* source, std::uint32_t pe,
                         Election&&... election) {
   detail::ask<0>(context, "shmem_get", {Operation::kGet, detail::bytes_operand<T>(), 0}, result, source,
@@ -161,7 +161,8 @@ ESKER_HD void shmem_get(Context&& context, Result result, const T* source, std::
 }
 
 /// Adds 1, and brings what was there before.
-template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, detail::CheckedReplyFor<T> Result,
+          class... Election>
 ESKER_HD void shmem_fetch_inc(Context&& context, Result result, T* target, std::uint32_t pe,
                               Election&&... election) {
   detail::ask<0>(context, "shmem_fetch_inc", {Operation::kFetchInc, detail::number_operand<T>(), 0}, result,
@@ -169,25 +170,28 @@ ESKER_HD void shmem_fetch_inc(Context&& context, Result result, T* target, std::
 }
 
 /// Adds, wrapping around for integers, and brings what was there before.
-template <detail::CheckedSender Context, Number32Or64 T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Number32Or64 T, detail::CheckedReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_fetch_add(Context&& context, Result result, T* target, std::type_identity_t<T> value,
                               std::uint32_t pe, Election&&... election) {
   detail::fetch(context, "shmem_fetch_add", Operation::kFetchAdd, result, target, value, pe,
                 std::forward<Election>(election)...);
 }
-template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, detail::CheckedReplyFor<T> Result,
+          class... Election>
 ESKER_HD void shmem_fetch_and(Context&& context, Result result, T* target, std::type_identity_t<T> value,
                               std::uint32_t pe, Election&&... election) {
   detail::fetch(context, "shmem_fetch_and", Operation::kFetchAnd, result, target, value, pe,
                 std::forward<Election>(election)...);
 }
-template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, detail::CheckedReplyFor<T> Result,
+          class... Election>
 ESKER_HD void shmem_fetch_or(Context&& context, Result result, T* target, std::type_identity_t<T> value,
                              std::uint32_t pe, Election&&... election) {
   detail::fetch(context, "shmem_fetch_or", Operation::kFetchOr, result, target, value, pe,
                 std::forward<Election>(election)...);
 }
-template <detail::CheckedSender Context, Integer32Or64 T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Integer32Or64 T, detail::CheckedReplyFor<T> Result,
+          class... Election>
 ESKER_HD void shmem_fetch_xor(Context&& context, Result result, T* target, std::type_identity_t<T> value,
                               std::uint32_t pe, Election&&... election) {
   detail::fetch(context, "shmem_fetch_xor", Operation::kFetchXor, result, target, value, pe,
@@ -195,7 +199,7 @@ ESKER_HD void shmem_fetch_xor(Context&& context, Result result, T* target, std::
 }
 
 /// Stores `value`, of 4 or 8 bytes, and brings what was there before.
-template <detail::CheckedSender Context, Swappable T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Swappable T, detail::CheckedReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_swap(Context&& context, Result result, T* target, std::type_identity_t<T> value,
                          std::uint32_t pe, Election&&... election) {
   detail::ask<1>(context, "shmem_swap", {Operation::kSwap, detail::bytes_operand<T>(), 0}, result, target,
@@ -204,7 +208,7 @@ ESKER_HD void shmem_swap(Context&& context, Result result, T* target, std::type_
 
 /// Stores `desired` where the target's bytes are those of `expected`, and brings what was there before: it
 /// has stored if that is `expected`.
-template <detail::CheckedSender Context, Swappable T, ReplyFor<T> Result, class... Election>
+template <detail::CheckedSender Context, Swappable T, detail::CheckedReplyFor<T> Result, class... Election>
 ESKER_HD void shmem_compare_swap(Context&& context, Result result, T* target,
                                  std::type_identity_t<T> expected, std::type_identity_t<T> desired,
                                  std::uint32_t pe, Election&&... election) {

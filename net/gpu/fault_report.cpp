@@ -32,17 +32,18 @@ bool is_misuse(Fault fault) {
 }
 
 std::string message_of(const FaultReport& report, const FaultContext& context) {
+  const std::string_view what = report.of_reply != 0 ? "the reply's target" : "a target";
   switch (report.fault) {
     case Fault::kBadPe:
       return fmt::format("{}: PE {} is not below {}", call_of(report, context), report.pe, context.n_pes);
     case Fault::kBadTarget:
-      return fmt::format(
-          "{}: a target of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
-          call_of(report, context), report.bytes, static_cast<std::int64_t>(report.offset),
-          context.heap_bytes);
+      return fmt::format("{}: {} of {} bytes at heap offset {} is outside the symmetric heap of {} bytes",
+                         call_of(report, context), what, report.bytes,
+                         static_cast<std::int64_t>(report.offset), context.heap_bytes);
     case Fault::kMisaligned:
-      return fmt::format("{}: a target of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes",
-                         call_of(report, context), report.bytes, report.offset, report.pe, report.alignment);
+      return fmt::format("{}: {} of {} bytes at heap offset {}, for PE {}, is not aligned to {} bytes",
+                         call_of(report, context), what, report.bytes, report.offset, report.pe,
+                         report.alignment);
     case Fault::kNoHandler:
       return fmt::format(
           "{}: the Handler is a default one, which stands for no handler; send what "

@@ -29,15 +29,17 @@ struct FaultReport {
   std::uint64_t group;
   std::uint64_t offset;  // of the target in the heap; kHandlersOutrun: messages that the queue holds
   std::uint64_t bytes;   // of the target
-  char call[16];         // "shmem_put"; ends in 0
+  char call[24];         // "shmem_put"; ends in 0
   std::uint32_t alignment = 1;
+  std::uint32_t of_reply = 0;  // 1: the target is that of a request's reply
 };
 static_assert(std::is_trivially_copyable_v<FaultReport> && std::is_standard_layout_v<FaultReport>);
 static_assert(offsetof(FaultReport, fault) == 0 && offsetof(FaultReport, pe) == 4 &&
                   offsetof(FaultReport, lane) == 8 && offsetof(FaultReport, is_handler) == 12 &&
                   offsetof(FaultReport, group) == 16 && offsetof(FaultReport, offset) == 24 &&
                   offsetof(FaultReport, bytes) == 32 && offsetof(FaultReport, call) == 40 &&
-                  offsetof(FaultReport, alignment) == 56 && sizeof(FaultReport) == 64,
+                  offsetof(FaultReport, alignment) == 64 && offsetof(FaultReport, of_reply) == 68 &&
+                  sizeof(FaultReport) == 72,
               "host and device agree");
 
 /// What the host adds to a report.

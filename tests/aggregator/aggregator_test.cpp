@@ -59,6 +59,31 @@ TEST(Aggregators, AFlushSubmitsWhatWasPublishedBeforeIt) {
   EXPECT_EQ(pe.aggregators.was_open(), 0u);
 }
 
+// Else a reply could be counted before its request.
+TEST(Aggregators, CountARequestBeforeItCanLeave) {
+  struct CountingSink final : BufferSink {
+    void submit(Buffer* buffer) override {
+      left += buffer->messages;
+      EXPECT_GE(aggregators->asked(), left);
+      recycle(buffer);
+    }
+    Aggregators* aggregators = nullptr;
+    std::uint64_t left = 0;
+  } sink;
+  constexpr std::uint32_t kMessages = 500;
+  PackageMemory memory{2, 16 * kMessages};
+  Aggregators aggregators{patient(1), memory.queue(), sink};
+  sink.aggregators = &aggregators;
+  PackageQueue queue = memory.queue();
+  std::vector<std::uint64_t> words;
+  for (std::uint32_t i = 0; i < kMessages; ++i) words.push_back(address_word(i % kPes, 8 * i));
+  publish(queue, queue.reserve(), built_in(Operation::kGet, Operand::kBytes8), 2, words);
+  const std::uint64_t epoch = aggregators.request_flush();
+  help_until(aggregators, [&] { return aggregators.flushed(epoch); });
+  EXPECT_EQ(sink.left, kMessages);
+  EXPECT_EQ(aggregators.asked(), kMessages);
+}
+
 TEST(Aggregators, AFlushIncludesPackagesBehindOneThatIsNotYetPublished) {
   OnePe pe(patient(2), 8, 1024);
   Ledger ledger(OnePe::kSource, kPes);

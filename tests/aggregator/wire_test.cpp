@@ -41,6 +41,17 @@ Frame good_frame() {
 }
 constexpr std::size_t kSecondRun = 112;
 
+/// A get of two words, one of 16 bytes for a handler of 4 words, and replies to such.
+Frame request_frame() {
+  return FrameBuilder(Kind::kMessages, kSource, kReceiver)
+      .run(built_in(Operation::kGet, Operand::kBytes8), {{64, 72}, {8, 16}})
+      .run({Operation::kGet, Operand::kBytes16, 4}, {{64}, {8}, {7}})
+      .run({Operation::kCompareSwap, Operand::kBytes4, 3}, {{64}, {1}, {2}, {8}, {7}, {9}})
+      .run(built_in(Operation::kReply, Operand::kBytes16), {{16}, {1}, {2}})
+      .run({Operation::kReply, Operand::kNone, 4}, {{16}, {1}, {2}, {7}})
+      .bytes();
+}
+
 Frame failure_frame() {
   return FrameBuilder(Kind::kFailure, kSource, kReceiver).value(3).text("out of cheese").bytes();
 }
@@ -94,7 +105,7 @@ std::vector<Damage> damages() {
       {"Empty", empty, "0 bytes are shorter than a header of 64"},
       {"ShorterThanAHeader", stub, "63 bytes are shorter than a header of 64"},
       field("Magic", 0, std::uint32_t{0x12345678}, "magic 0x12345678 is not 0x524b5345"),
-      field("Version", 4, std::uint16_t{1}, "version 1 is not 3: the PEs run different builds"),
+      field("Version", 4, std::uint16_t{1}, "version 1 is not 4: the PEs run different builds"),
       {"Torn", torn, "184 bytes arrived of a frame of 192"},
       field("Bytes", 24, std::uint32_t{216}, "192 bytes arrived of a frame of 216"),
       field("Source", 8, kPes, "source PE 4 is not below 4"),
@@ -123,6 +134,38 @@ std::vector<Damage> damages() {
       run("HandlerZero", active_message(0), 1, "run 0 has the unknown command 0x00000009"),
       run("HandlerWithAnOperand", {Operation::kActiveMessage, Operand::kBytes8, 2}, 2,
           "run 0 has the unknown command 0x00020409"),
+      run("GetOfANumber", built_in(Operation::kGet, Operand::kUint64), 2,
+          "run 0 has the unknown command 0x0000090a"),
+      run("FetchIncOfADouble", built_in(Operation::kFetchInc, Operand::kDouble), 2,
+          "run 0 has the unknown command 0x00000b0b"),
+      run("SwapOfTwoBytes", built_in(Operation::kSwap, Operand::kBytes2), 3,
+          "run 0 has the unknown command 0x00000210"),
+      run("CompareSwapOfANumber", built_in(Operation::kCompareSwap, Operand::kInt64), 4,
+          "run 0 has the unknown command 0x00000811"),
+      run("OperationBehindTheLast", {static_cast<Operation>(21), Operand::kBytes8, 0}, 2,
+          "run 0 has the unknown command 0x00000415"),
+      run("RequestForAnUnknownHandler", {Operation::kGet, Operand::kBytes8, 10}, 9,
+          "run 0 has the unknown command 0x000a040a"),
+      run("RequestWhoseHandlerTakesNoArgument", {Operation::kGet, Operand::kBytes1, 1}, 2,
+          "run 0 has the unknown command 0x0001010a"),
+      run("RequestWhoseValueIsLongerThanTheArguments", {Operation::kGet, Operand::kBytes16, 2}, 2,
+          "run 0 has the unknown command 0x0002050a"),
+      run("RequestThatHasNoRoomForTheArguments", {Operation::kCompareSwap, Operand::kBytes8, 8}, 9,
+          "run 0 has the unknown command 0x00080411"),
+      run("WordsOfARequestWithAHandler", {Operation::kGet, Operand::kBytes8, 4}, 5,
+          "run 0 of command 0x0004040a has 5 words a message, not 4"),
+      run("WordsOfARequest", built_in(Operation::kFetchAdd, Operand::kDouble), 2,
+          "run 0 of command 0x00000b0c has 2 words a message, not 3"),
+      run("ReplyOfANumber", built_in(Operation::kReply, Operand::kInt32), 2,
+          "run 0 has the unknown command 0x00000612"),
+      run("ReplyToAnUnknownHandler", {Operation::kReply, Operand::kNone, 10}, 9,
+          "run 0 has the unknown command 0x000a0012"),
+      run("ReplyWithHandlerAndOperand", {Operation::kReply, Operand::kBytes8, 2}, 2,
+          "run 0 has the unknown command 0x00020412"),
+      run("ReplyWithNeither", built_in(Operation::kReply, Operand::kNone), 1,
+          "run 0 has the unknown command 0x00000012"),
+      run("WordsOfAReply", built_in(Operation::kReply, Operand::kBytes16), 2,
+          "run 0 of command 0x00000512 has 2 words a message, not 3"),
       run("WordsOfAPut", kPut, 3, "run 0 of command 0x00000401 has 3 words a message, not 2"),
       run("WordsOfAHandler", active_message(3), 2,
           "run 0 of command 0x00030009 has 2 words a message, not 3"),
@@ -155,6 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Wire, FindDefect, testing::ValuesIn(damages()),
 
 TEST(Wire, GoodFramesOfEveryKindPass) {
   EXPECT_EQ(defect(good_frame()), "");
+  EXPECT_EQ(defect(request_frame()), "");
   EXPECT_EQ(defect(failure_frame()), "");
   EXPECT_EQ(defect(FrameBuilder(Kind::kStatusReply, kSource, kReceiver).value(121).text("waits").bytes()),
             "");
@@ -175,27 +219,89 @@ TEST(Wire, OnlyAFailureAStatusAndALetterHaveText) {
   }
 }
 
-TEST(Wire, EveryCommandWordIsEitherKnownWithItsWordsOrRefused) {
-  const OneHandlerAWordCount handlers;
-  std::uint32_t known = 0;
-  for (std::uint32_t bits = 0; bits < 16 * 16 * 16; ++bits) {
-    const Command command = Command::from_word((bits & 15) | (bits >> 4 & 15) << 8 | (bits >> 8) << 16);
-    const bool is_call = command.operation == Operation::kActiveMessage;
-    const std::uint32_t words = is_call ? handlers.words_of_handler(command.handler) : message_words(command);
-    const bool legal = words != 0 && (is_call ? command.operand == Operand::kNone : command.handler == 0);
-    const Frame frame =
-        FrameBuilder(Kind::kMessages, kSource, kReceiver)
-            .run(command, std::vector<std::vector<std::uint64_t>>(words == 0 ? 1 : words, {8}))
-            .bytes();
-    ASSERT_EQ(defect(frame).empty(), legal) << "command " << command.word();
-    known += legal ? 1 : 0;
+/// Words of a message as docs/reference/wire_format.md has them, handler h being of h words; 0: refused.
+std::uint32_t words_on_page(std::uint32_t operation, std::uint32_t operand, std::uint32_t handler) {
+  const bool is_bytes = operand >= 1 && operand <= 5, is_word = operand == 3 || operand == 4;
+  const bool is_integer = operand >= 6 && operand <= 9, is_number = operand >= 6 && operand <= 11;
+  const std::uint32_t handler_words = handler <= 9 ? handler : 0;
+  constexpr std::uint32_t kBytes[] = {0, 1, 2, 4, 8, 16, 4, 4, 8, 8, 4, 8};
+  const auto plain = [&](bool holds, std::uint32_t words) { return holds && handler == 0 ? words : 0; };
+  const auto request = [&](bool holds, std::uint32_t words) -> std::uint32_t {
+    if (!holds || handler == 0) return holds ? words : 0;
+    const std::uint32_t argument_bytes = handler_words == 0 ? 0 : 8 * (handler_words - 1);
+    if (argument_bytes < kBytes[operand] || argument_bytes == 0) return 0;
+    words += (argument_bytes - kBytes[operand] + 7) / 8;  // all but the words that the value fills
+    return words <= 9 ? words : 0;
+  };
+  switch (operation) {
+    case 1:
+      return plain(is_bytes, operand == 5 ? 3 : 2);
+    case 2:
+      return plain(is_integer, 1);
+    case 3:
+    case 4:
+    case 5:
+      return plain(is_number, 2);
+    case 6:
+    case 7:
+    case 8:
+      return plain(is_integer, 2);
+    case 9:
+      return operand == 0 ? handler_words : 0;
+    case 10:
+      return request(is_bytes, 2);
+    case 11:
+      return request(is_integer, 2);
+    case 12:
+      return request(is_number, 3);
+    case 13:
+    case 14:
+    case 15:
+      return request(is_integer, 3);
+    case 16:
+      return request(is_word, 3);
+    case 17:
+      return request(is_word, 4);
+    case 18:
+      return handler != 0 ? (operand == 0 ? handler_words : 0) : plain(is_bytes, operand == 5 ? 3 : 2);
+    case 19:
+    case 20:
+      return plain(is_bytes, operand == 5 ? 5 : 4);
+    default:
+      return 0;
   }
-  // Puts of 5 sizes; inc, and, or, xor of 4 integers; add, min, max of 6 numbers; 9 handlers.
-  EXPECT_EQ(known, 5u + 4u * 4u + 3u * 6u + 9u);
+}
+
+TEST(Wire, EveryCommandWordIsEitherKnownWithItsWordsOrRefused) {
+  std::uint32_t known = 0;
+  for (std::uint32_t operation = 0; operation < 32; ++operation) {
+    for (std::uint32_t bits = 0; bits < 16 * 16; ++bits) {
+      const std::uint32_t operand = bits & 15, handler = bits >> 4;
+      const Command command = Command::from_word(operation | operand << 8 | handler << 16);
+      const std::uint32_t legal = words_on_page(operation, operand, handler);
+      for (std::uint32_t words = 1; words <= kMaxMessageWords; ++words) {
+        const Frame frame = FrameBuilder(Kind::kMessages, kSource, kReceiver)
+                                .run(command, std::vector<std::vector<std::uint64_t>>(words, {8}))
+                                .bytes();
+        ASSERT_EQ(defect(frame).empty(), words == legal) << "command " << command.word() << ", " << words;
+      }
+      known += legal != 0 ? 1 : 0;
+    }
+  }
+  // Puts of 5 sizes, without a signal and with two kinds; inc, and, or, xor of 4 integers; add, min, max of 6
+  // numbers; 9 handlers.
+  const std::uint32_t one_way = 3 * 5 + 4 * 4 + 3 * 6 + 9;
+  // Requests without a handler; replies of 5 sizes, and to 9 handlers.
+  const std::uint32_t requests = 5 + 4 + 6 + 3 * 4 + 2 + 2, replies = 5 + 9;
+  // Handlers of 2 to 9 words, whose arguments fit beside the operands: get of 1, 2, 4, of 8 and of 16 bytes;
+  // fetches of an integer without a value; of a number; and, or, xor; swap; compare and swap.
+  const std::uint32_t with_handlers =
+      (3 * 7 + 8 + 7) + (2 * 7 + 2 * 8) + (3 * 6 + 3 * 7) + 3 * (2 * 6 + 2 * 7) + (6 + 7) + (5 + 6);
+  EXPECT_EQ(known, one_way + requests + replies + with_handlers);
 }
 
 TEST(Wire, EveryTruncationIsRefused) {
-  for (const Frame& good : {good_frame(), failure_frame()}) {
+  for (const Frame& good : {good_frame(), request_frame(), failure_frame()}) {
     for (std::size_t length = 0; length < good.size(); ++length) {
       Frame frame(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
       EXPECT_NE(defect(frame), "") << length << " of " << good.size() << " bytes";
@@ -237,7 +343,7 @@ TEST(Wire, FlippedBitsAreRefusedOrLeaveASoundFrame) {
   std::mt19937_64 random(test_seed());
   std::uint32_t refused = 0;
   for (int round = 0; round < 20000; ++round) {
-    Frame frame = round % 4 == 0 ? failure_frame() : good_frame();
+    Frame frame = round % 4 == 0 ? failure_frame() : round % 4 == 1 ? request_frame() : good_frame();
     const std::uint64_t flips = 1 + draw(random, 8);
     // Half of them in the headers, where they matter.
     const std::size_t within = round % 2 == 0 ? frame.size() : kFirstRun + sizeof(wire::RunHeader);

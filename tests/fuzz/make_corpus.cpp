@@ -53,6 +53,43 @@ void write_commands() {
   write("handler_throws", messages().run(active_message(kFillOrThrow), rows(9, 7)).bytes());
 }
 
+/// The same, of values that are good addresses, as a word of a request has to be.
+std::vector<std::vector<std::uint64_t>> places(std::uint32_t words) {
+  std::vector<std::vector<std::uint64_t>> all{{0x40, 0x1000, 0x40}};
+  for (std::uint32_t r = 1; r < words; ++r) all.push_back({0x60, 0x1070, 0x80});
+  return all;
+}
+
+/// Requests, replies and puts with signals: without a handler, and for those whose arguments can hold the
+/// value; to others, and to oneself, which the reply does not leave.
+void write_requests() {
+  for (std::uint32_t operation = 10; operation <= 20; ++operation) {
+    for (std::uint32_t operand = 1; operand <= 11; ++operand) {
+      const Command command = Command::from_word(operation | operand << 8);
+      const std::uint32_t words = message_words(command);
+      if (words == 0) continue;
+      const std::string name = "command_" + std::to_string(operation) + "_" + std::to_string(operand);
+      write(name, messages().run(command, places(words)).bytes());
+      if (operation >= 18) continue;
+      write(name + "_own",
+            FrameBuilder(Kind::kMessages, kFuzzReceiver, kFuzzReceiver).run(command, places(words)).bytes());
+      const std::uint32_t carried = carried_words(command.operand, 4);
+      write(name + "_handler",
+            messages().run({command.operation, command.operand, kFetchOn}, places(words + carried)).bytes());
+    }
+  }
+  write("reply_handler", messages().run({Operation::kReply, Operand::kNone, kFetchOn}, rows(4, 6)).bytes());
+  const Command get8 = built_in(Operation::kGet, Operand::kBytes8);
+  const Command get8_handler{Operation::kGet, Operand::kBytes8, kFetchOn};
+  for (const std::uint64_t result :
+       {2 * 4096 + 512ull, 2 * 4096 + 520ull, 1ull << 48, 1ull << 63, ~7ull, 4ull}) {
+    char name[32];
+    std::snprintf(name, sizeof name, "result_%llx", static_cast<unsigned long long>(result));
+    write(name, messages().run(get8, {{8}, {result}}).bytes());
+    write(std::string(name) + "_handler", messages().run(get8_handler, {{8}, {result}, {1}, {2}}).bytes());
+  }
+}
+
 void write_limits() {
   const Command put4 = built_in(Operation::kPut, Operand::kBytes4);
   const Command put8 = built_in(Operation::kPut, Operand::kBytes8);
@@ -111,6 +148,7 @@ int main(int argc, char** argv) {
   esker::folder = argv[1];
   std::filesystem::create_directories(esker::folder);
   esker::write_commands();
+  esker::write_requests();
   esker::write_limits();
   esker::write_kinds();
   esker::write_damaged();

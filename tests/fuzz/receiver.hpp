@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kFuzzReceiver = 1;
 inline constexpr std::uint16_t kAddAndForward = 1;  // 2 words: adds its argument, sends an inc onwards
 inline constexpr std::uint16_t kFillOrThrow = 2;    // 9 words: fills 64 bytes; throws if the first is odd
 inline constexpr std::uint16_t kTouchByte = 3;      // 1 word: a target of one byte
+inline constexpr std::uint16_t kFetchOn = 4;        // 4 words: keeps the first argument, and asks on
 
 /// Targets are reached by memcpy: what lies in the heap is bytes that any message may have written.
 class FuzzHandlers {
@@ -43,6 +44,14 @@ class FuzzHandlers {
                   HandlerContext context(call);
                   const auto byte = static_cast<unsigned char>(context.source() + 1);
                   std::memcpy(target, &byte, 1);
+                }});
+    table_.add({"fetch_on", 4, 8, 8, [](HostCall& call, void* target, const void* arguments) {
+                  HandlerContext context(call);
+                  std::memcpy(target, arguments, 8);
+                  const auto pe = static_cast<std::uint32_t>(context.source());
+                  esker::detail::SenderAccess::post(context,
+                                                    Command{Operation::kFetchInc, Operand::kUint64, kFetchOn},
+                                                    {address_word(pe, 16), 24, 1, 2});
                 }});
   }
   const HandlerTable& table() const { return table_; }

@@ -116,6 +116,12 @@ class Appliers {
     for (const auto& applier : all_) sum += applier->sent_by_handlers();
     return sum;
   }
+  std::uint64_t answered() const {
+    std::uint64_t sum = 0;
+    for (const auto& applier : all_) sum += applier->answered();
+    return sum;
+  }
+  const HoldingSink& sink() const { return sink_; }
   const Applier& operator[](std::size_t slice) const { return *all_[slice]; }
   /// Messages that handlers sent, once closed.
   std::uint64_t close_and_count() {

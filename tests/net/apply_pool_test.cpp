@@ -120,6 +120,36 @@ TEST_P(Helpers, CloseWhatHandlersSentAfterTheTimeOutWithoutBeingAsked) {
   EXPECT_EQ(count_sent(), 2u);
 }
 
+// A PE that waits for replies does not wait for the rest of what a helper has before it.
+TEST_P(Helpers, FlushBetweenTwoJobs) {
+  std::atomic<int> allowed{0};
+  handlers.add({"tell and wait", 1, 1, 1, [&](HostCall& call, void*, const void*) {
+                  static std::atomic<int> calls{0};
+                  HandlerContext context(call);
+                  esker::detail::SenderAccess::post(context, built_in(Operation::kInc, Operand::kUint64),
+                                                    {address_word(0, 8)});
+                  const int mine = calls++ % 2;
+                  while (allowed.load() <= mine) std::this_thread::yield();
+                }});
+  ApplierSettings patient = kSettings;
+  patient.timeout = std::chrono::hours{1};
+  ApplyPool pool(GetParam(), patient, handlers, heap.base(), sink,
+                 [this](const Error& error) { on_error(error); });
+  std::deque<Submitted> jobs;
+  for (int i = 0; i < 2; ++i) jobs.emplace_back(messages().run(active_message(2), {{0}}).bytes());
+  for (Submitted& job : jobs) ASSERT_TRUE(pool.try_submit(job.job));
+  poll("the handler to run", [&] { return pool.was_in_handler() == "tell and wait"; });
+  pool.flush_once();
+  allowed = 1;
+  std::uint64_t sent = 0;
+  poll("the first message", [&] { return (sent += count_sent()) > 0; });
+  EXPECT_EQ(sent, 1u);
+  allowed = 2;
+  for (const Submitted& one : jobs) {
+    poll("a job", [&] { return one.job.left.load(std::memory_order_acquire) == 0; });
+  }
+}
+
 // A handler that waits keeps the helpers' queues full.
 TEST_P(Helpers, PushBackWhileTheyAreBusy) {
   std::atomic<bool> go_on{false};

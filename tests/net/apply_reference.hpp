@@ -14,7 +14,20 @@
 
 namespace esker::testing {
 
-/// Every command but active messages.
+/// Every request that calls no handler.
+inline std::vector<Command> request_commands() {
+  std::vector<Command> commands;
+  for (int operation = static_cast<int>(Operation::kGet);
+       operation <= static_cast<int>(Operation::kCompareSwap); ++operation) {
+    for (int operand = 1; operand <= static_cast<int>(Operand::kDouble); ++operand) {
+      const Command command{static_cast<Operation>(operation), static_cast<Operand>(operand), 0};
+      if (message_words(command) != 0) commands.push_back(command);
+    }
+  }
+  return commands;
+}
+
+/// Every command but active messages, requests and replies.
 inline std::vector<Command> built_in_commands() {
   std::vector<Command> commands;
   for (int operation = 1; operation < static_cast<int>(Operation::kActiveMessage); ++operation) {
@@ -112,6 +125,39 @@ inline void apply_one(Command command, std::byte* at, const std::vector<std::uin
     default:
       std::memcpy(at, words.data(), operand_bytes(command.operand));  // puts
   }
+}
+
+/// One request, whose operands are `words`: what the target held, in as many bytes as the operand has.
+inline std::vector<std::byte> answer_one(Command command, std::byte* at,
+                                         const std::vector<std::uint64_t>& words) {
+  const std::uint32_t bytes = operand_bytes(command.operand);
+  std::vector<std::byte> old(at, at + bytes);
+  switch (command.operation) {
+    case Operation::kFetchInc:
+      apply_one({Operation::kInc, command.operand, 0}, at, {1});
+      break;
+    case Operation::kFetchAdd:
+      apply_one({Operation::kAdd, command.operand, 0}, at, words);
+      break;
+    case Operation::kFetchAnd:
+      apply_one({Operation::kAnd, command.operand, 0}, at, words);
+      break;
+    case Operation::kFetchOr:
+      apply_one({Operation::kOr, command.operand, 0}, at, words);
+      break;
+    case Operation::kFetchXor:
+      apply_one({Operation::kXor, command.operand, 0}, at, words);
+      break;
+    case Operation::kSwap:
+      std::memcpy(at, words.data(), bytes);
+      break;
+    case Operation::kCompareSwap:
+      if (std::memcmp(at, words.data(), bytes) == 0) std::memcpy(at, words.data() + 1, bytes);
+      break;
+    default:  // a get
+      break;
+  }
+  return old;
 }
 
 }  // namespace esker::testing

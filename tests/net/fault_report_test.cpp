@@ -37,6 +37,16 @@ TEST(FaultReport, AMisalignedTargetNamesItsAlignment) {
             "PE 7, is not aligned to 16 bytes");
 }
 
+TEST(FaultReport, ATargetOfAReplyIsSaidToBeOne) {
+  FaultReport of_reply = report(Fault::kBadTarget);
+  std::strncpy(of_reply.call, "shmem_compare_swap", sizeof of_reply.call);
+  of_reply.of_reply = 1;
+  EXPECT_EQ(
+      message_of(of_reply, kContext),
+      "shmem_compare_swap by lane 3 of group 12 of kernel 'relax': the reply's target of 8 bytes at heap "
+      "offset 5000 is outside the symmetric heap of 4096 bytes");
+}
+
 TEST(FaultReport, ADefaultHandlerSaysWhatToSend) {
   EXPECT_EQ(message_of(report(Fault::kNoHandler), kContext),
             "shmem_put by lane 3 of group 12 of kernel 'relax': the Handler is a default one, which stands "

@@ -1,4 +1,5 @@
 // Collective calls, bounds and counters over loopback.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -215,6 +216,28 @@ void forward_to_destinations(Runtime& rt) {
   EXPECT_EQ(rt.heap().read(words), (std::vector<std::uint64_t>{400, 400, 8}));
 }
 TEST(Projection, LetsHandlersSendToEveryDestination) { run_pes(1, projection(), forward_to_destinations); }
+
+void ask_destinations(Runtime& rt) {
+  constexpr std::uint64_t kLanes = 400;
+  const auto counter = rt.heap().allocate<std::uint64_t>(1);
+  const auto results = rt.heap().allocate<std::uint64_t>(kLanes);
+  const auto kept = rt.heap().allocate<std::uint64_t>(kLanes);
+  const auto keep = rt.register_handler<std::uint64_t, std::uint64_t>(
+      "keep",
+      [] ESKER_LAMBDA(HandlerContext&, std::uint64_t & at, const std::uint64_t& value) { at = value + 1; });
+  rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
+    const auto pe = static_cast<std::uint32_t>(item.global_id() % 8);
+    shmem_fetch_inc(item, &results[item.global_id()], counter.data(), pe);
+    shmem_fetch_inc(item, then(keep, &kept[item.global_id()], {}), counter.data(), pe);
+  });
+  rt.quiet();
+  std::vector<std::uint64_t> all = rt.heap().read(results);
+  for (const std::uint64_t value : rt.heap().read(kept)) all.push_back(value - 1);
+  std::sort(all.begin(), all.end());
+  for (std::uint64_t k = 0; k < all.size(); ++k) ASSERT_EQ(all[k], k);
+  rt.barrier_all();
+}
+TEST(Projection, AnswersTheRequestsForEveryDestination) { run_pes(1, projection(), ask_destinations); }
 
 }  // namespace
 }  // namespace esker::testing

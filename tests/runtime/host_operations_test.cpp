@@ -202,7 +202,7 @@ TEST(HostOperationsDeathTest, MisuseNamesTheCall) {
                  std::uint64_t elsewhere = 0;
                  rt.get(&elsewhere, &words[0], 0);
                }),
-               "Runtime::get: a target of 8 bytes at heap offset .* is outside the symmetric heap");
+               "Runtime::get: the reply.s target of 8 bytes at heap offset .* is outside the symmetric heap");
   EXPECT_DEATH(misuse_on_one_pe([](Runtime& rt, auto words) {
                  rt.call(Handler<std::uint64_t, std::uint32_t>{}, &words[0], 1, 0);
                }),

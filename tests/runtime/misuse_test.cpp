@@ -151,6 +151,74 @@ TEST(BadCallDeathTest, NamesWhatIsNotAlignedInEveryOperation) {
   }
 }
 
+enum class BadRequest { kNobody, kSource, kResult, kMisalignedResult, kNoHandler, kTarget };
+
+/// A request for the last PE whose reply goes where it cannot.
+template <class Context>
+ESKER_HD void ask_badly(Context&& context, SymmetricArray<std::uint64_t> words, BadRequest bad,
+                        Handler<std::uint64_t, std::uint64_t> handler) {
+  const std::uint32_t pe = context.n_pes() - 1;
+  std::uint64_t* const far = words.data() + kFar / sizeof(std::uint64_t);
+  auto* const shifted = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uintptr_t>(words.data()) + 4);
+  if (bad == BadRequest::kNobody) shmem_get(context, &words[0], &words[1], 9);
+  if (bad == BadRequest::kSource) shmem_fetch_add(context, &words[0], far, 1, pe);
+  if (bad == BadRequest::kResult) shmem_compare_swap(context, far, &words[0], 1, 2, pe);
+  if (bad == BadRequest::kMisalignedResult) shmem_swap(context, shifted, &words[0], 1, pe);
+  if (bad == BadRequest::kTarget) shmem_fetch_xor(context, then(handler, far, {}), &words[0], 1, pe);
+  if (bad == BadRequest::kNoHandler)
+    shmem_fetch_inc(context, then(Handler<std::uint64_t, std::uint64_t>{}, &words[0], {}), &words[0], pe);
+}
+
+void ask_badly_from_a_lane(Runtime& rt, BadRequest bad) {
+  const auto words = rt.heap().allocate<std::uint64_t>(8);
+  const auto handler = rt.register_handler<std::uint64_t, std::uint64_t>(
+      "none", [] ESKER_LAMBDA(HandlerContext&, std::uint64_t&, const std::uint64_t&) {});
+  rt.launch(
+      100,
+      [=] ESKER_LAMBDA(WorkItem item) {
+        if (item.global_id() == 70 && item.pe() == 0) ask_badly(item, words, bad, handler);
+      },
+      "archery");
+  rt.barrier_all();
+}
+void ask_badly_from_a_handler(Runtime& rt, BadRequest bad) {
+  const auto words = rt.heap().allocate<std::uint64_t>(8);
+  const auto none = rt.register_handler<std::uint64_t, std::uint64_t>(
+      "none", [] ESKER_LAMBDA(HandlerContext&, std::uint64_t&, const std::uint64_t&) {});
+  const auto handler = rt.register_handler<std::uint64_t, std::uint32_t>(
+      "asks", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t&, const std::uint32_t&) {
+        ask_badly(context, words, bad, none);
+      });
+  rt.launch(1, [=] ESKER_LAMBDA(WorkItem item) { shmem_am(item, handler, &words[0], 1u, 0); });
+  rt.barrier_all();
+}
+
+/// On one PE, where a request may be done at once, and for another.
+void expect_bad_requests_to_die(const std::string& who, void (*ask)(Runtime&, BadRequest)) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto expect = [&](std::uint32_t n_pes, BadRequest bad, const std::string& text) {
+    EXPECT_DEATH(run_pes(n_pes, [=](Runtime& rt) { ask(rt, bad); }), text);
+  };
+  const std::string outside = " at heap offset 10995116[0-9]* is outside the symmetric heap of [0-9]* bytes";
+  for (const std::uint32_t n_pes : {1u, 2u}) {
+    expect(n_pes, BadRequest::kNobody, "shmem_get" + who + ": PE 9 is not below " + std::to_string(n_pes));
+    expect(n_pes, BadRequest::kSource, "shmem_fetch_add" + who + ": a target of 8 bytes" + outside);
+    expect(n_pes, BadRequest::kResult,
+           "shmem_compare_swap" + who + ": the reply's target of 8 bytes" + outside);
+    expect(n_pes, BadRequest::kMisalignedResult,
+           "shmem_swap" + who +
+               ": the reply's target of 8 bytes at heap offset [0-9]*, for PE 0, is not "
+               "aligned to 8 bytes");
+    expect(n_pes, BadRequest::kTarget, "shmem_fetch_xor" + who + ": the reply's target of 8 bytes" + outside);
+    expect(n_pes, BadRequest::kNoHandler,
+           "shmem_fetch_inc" + who + ": the Handler is a default one, which stands for no handler");
+  }
+}
+TEST(BadRequestDeathTest, NamesTheLane) { expect_bad_requests_to_die(kWho, ask_badly_from_a_lane); }
+TEST(BadRequestDeathTest, NamesTheHandler) {
+  expect_bad_requests_to_die(" in a handler", ask_badly_from_a_handler);
+}
+
 /// PE 1 leaves; PE 0 sends to it until it hears of that.
 template <class Item>
 void leave_while_lanes_wait(Runtime& rt) {
@@ -161,6 +229,21 @@ void leave_while_lanes_wait(Runtime& rt) {
         kSimulated ? 1000 : 5000,
         [=] ESKER_LAMBDA(Item item) {
           for (int i = 0; i < 100; ++i) shmem_inc(item, word.data(), 1);
+        },
+        "siege");
+    rt.quiet();
+  }
+}
+/// The same; PE 0 asks, and waits for replies that nobody sends.
+void leave_while_lanes_ask(Runtime& rt) {
+  const auto words = rt.heap().allocate<std::uint64_t>(5000);
+  const auto counter = rt.heap().allocate<std::uint64_t>(1);
+  if (rt.pe() == 1) throw std::runtime_error("had enough");
+  for (;;) {
+    rt.launch(
+        kSimulated ? 1000 : 5000,
+        [=] ESKER_LAMBDA(WorkItem item) {
+          shmem_fetch_inc(item, &words[item.global_id()], counter.data(), 1);
         },
         "siege");
     rt.quiet();
@@ -178,6 +261,8 @@ void expect_both_to_end(void (*body)(Runtime&)) {
 }
 TEST(APeThatLeaves, EndsThoseWhoseLanesWaitForIt) { expect_both_to_end(leave_while_lanes_wait<WorkItem>); }
 TEST(APeThatLeaves, EndsThoseWhoseGroupsWaitForIt) { expect_both_to_end(leave_while_lanes_wait<GroupItem&>); }
+
+TEST(APeThatLeaves, EndsThoseWhoseRequestsWaitForIt) { expect_both_to_end(leave_while_lanes_ask); }
 
 }  // namespace
 }  // namespace esker::testing

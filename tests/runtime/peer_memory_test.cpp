@@ -1,4 +1,5 @@
 // What a PE changes, or takes away, while the kernels of others reach its memory.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -63,6 +64,27 @@ TEST(PeerMemory, TheHeapGrowsWhilePeersSend) {
       const std::uint32_t its_rounds = kRounds / rt.n_pes() + (pe < kRounds % rt.n_pes() ? 1 : 0);
       EXPECT_EQ(got[pe], kLanes * its_rounds) << "of PE " << pe;
     }
+  });
+}
+
+// PE 0 reaches the heap of PE 1, which sends its requests to a PE that sends none.
+TEST(PeerMemory, RequestsTravelToAPeThatReachesTheOneThatAsks) {
+  constexpr std::uint64_t kLanes = 300;
+  Config config = on_device();
+  config.direct_messages = 3;
+  Pes pes(2, config);
+  pes.config(1).direct_messages = 0;
+  pes.run([](Runtime& rt) {
+    const auto counter = rt.heap().allocate<std::uint64_t>(1);
+    const auto results = rt.heap().allocate<std::uint64_t>(kLanes);
+    rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
+      shmem_fetch_inc(item, &results[item.global_id()], counter.data(), 1 - item.pe());
+    });
+    rt.quiet();
+    std::vector<std::uint64_t> got = rt.heap().read(results);
+    std::sort(got.begin(), got.end());
+    for (std::uint64_t k = 0; k < kLanes; ++k) ASSERT_EQ(got[k], k) << "PE " << rt.pe();
+    rt.barrier_all();
   });
 }
 

@@ -58,28 +58,50 @@ struct Hops {
   std::uint32_t left;
 };
 
-/// Lanes in a loop and in groups that increment, put and call a handler whose messages are as many again.
+struct Found {
+  std::uint64_t value;
+  std::uint64_t left;
+};
+
+/// Lanes in a loop and in groups that increment, put, get, and call a handler whose messages are as many
+/// again, or fetch for one that fetches again.
 void run_mixed_job(Runtime& rt) {
   constexpr std::uint64_t kLanes = 400;
   constexpr std::uint64_t kGroupLanes = 150;
   const std::uint32_t n = rt.n_pes();
   const auto words = rt.heap().allocate<std::uint64_t>(64);
-  const auto counts = rt.heap().allocate<std::uint64_t>(3);
+  const auto counts = rt.heap().allocate<std::uint64_t>(5);
+  const auto constant = rt.heap().allocate<std::uint64_t>(1);
+  constant[0] = 77;
+  rt.barrier_all();
   const auto pass_on = rt.register_handler<std::uint64_t, Hops>(
       "pass_on", [=](HandlerContext& context, std::uint64_t& calls, const Hops& hops, auto self) {
         ++calls;
         shmem_inc(context, &counts[1], context.source());
         if (hops.left > 0) shmem_am(context, self, &counts[0], {hops.left - 1}, (context.pe() + 1) % n);
       });
+  const auto results = rt.heap().allocate<std::uint64_t>(kLanes + kGroupLanes);
+  const auto fetch_on = rt.register_handler<std::uint64_t, Found>(
+      "fetch_on", [=](HandlerContext& context, std::uint64_t& calls, const Found& found, auto self) {
+        ++calls;
+        if (found.left > 0)
+          shmem_fetch_inc(context, then(self, &counts[3], {0, found.left - 1}), &counts[4],
+                          (context.pe() + 1) % n);
+      });
   const auto hit = [=](auto& item) {
     const auto id = static_cast<std::uint32_t>(item.global_id());
     shmem_inc(item, &counts[2], id % n);
     if (id % 4 == 0) shmem_put(item, &words[id % 64], std::uint64_t{id % 64}, (id + 1) % n);
     if (id % 3 == 0) shmem_am(item, pass_on, &counts[0], {id % 2}, (id + 1) % n);
+    if (id % 5 == 0) shmem_fetch_inc(item, then(fetch_on, &counts[3], {0, id % 2}), &counts[4], id % n);
+    if (id % 7 == 0) shmem_get(item, &results[id], &constant[0], (id + 1) % n);
   };
   for (int round = 0; round < 2; ++round) {
     rt.launch(kLanes, [=](WorkItem item) { hit(item); });
-    if (round == 0) rt.quiet();
+    if (round == 0) {
+      rt.quiet();
+      for (std::uint64_t id = 0; id < kLanes; ++id) ASSERT_EQ(results[id], id % 7 == 0 ? 77u : 0u) << id;
+    }
     rt.launch(kGroupLanes, [=](GroupItem& item) { hit(item); });
   }
   rt.barrier_all();
@@ -87,11 +109,17 @@ void run_mixed_job(Runtime& rt) {
   for (const std::uint64_t lanes : {kLanes, kGroupLanes}) {
     for (std::uint64_t id = 0; id < lanes; id += 3) calls += 2 * (1 + id % 2);
   }
-  std::uint64_t sums[3] = {counts[0], counts[1], counts[2]};
+  std::uint64_t fetches = 0;
+  for (const std::uint64_t lanes : {kLanes, kGroupLanes}) {
+    for (std::uint64_t id = 0; id < lanes; id += 5) fetches += 2 * (1 + id % 2);
+  }
+  std::uint64_t sums[5] = {counts[0], counts[1], counts[2], counts[3], counts[4]};
   rt.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum);
   EXPECT_EQ(sums[0], n * calls);
   EXPECT_EQ(sums[1], n * calls);
   EXPECT_EQ(sums[2], n * 2 * (kLanes + kGroupLanes));
+  EXPECT_EQ(sums[3], n * fetches);
+  EXPECT_EQ(sums[4], n * fetches);
   for (std::uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(words[i] == i || words[i] == 0) << i;
 }
 

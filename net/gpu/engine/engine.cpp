@@ -75,9 +75,7 @@ class Engine final : public DeviceEngine {
     links_.store(links, std::memory_order_release);  // [links]
     device_.occupancy().set_sharers(peers_.sharers());
     memory_.publish();
-    // Requests travel to PEs whose heaps lanes do not reach, and come from them.
-    if (settings_.heap_on_device && !Peers::reaches_all(memory_.state()))
-      add_code(kRequests, code_for_requests());
+    if (settings_.heap_on_device && peers_.requests_arrive()) add_code(kRequests, code_for_requests());
     return links;
   }
   std::string why_not_linked() const override { return peers_.why_not_linked(); }

@@ -29,6 +29,10 @@ struct Peers::Offer {
 
 namespace {
 
+/// Bits of open()'s result: an inbox by its PE's number, its heap by that and kHeaps.
+constexpr std::uint32_t kHeaps = 32;
+static_assert(kMaxLinks <= kHeaps && kHeaps + kMaxLinks <= 64);
+
 /// An inbox has a part for each PE of the host that may be a link, by its number there, and the last one for
 /// the PE itself. A part is the mailbox from that PE, its receiver's turn words, and the sender's turn words
 /// of the mailbox towards that PE.
@@ -103,12 +107,12 @@ std::uint64_t Peers::open(const std::vector<InboxOffer>& offers, bool use_peers)
   }
   if (!use_peers || settings_.projecting) is_exposed_ = false;
   std::uint64_t opened = 0;
-  static_assert(kMaxLinks <= 64, "a bit each");
   for (std::size_t pe = 0; is_exposed_ && pe < all.size(); ++pe) {
     Peer& peer = peers_[pe];
     if (pe == me || peer.number == Peer::kElsewhere) continue;
     try_open(mine, all[pe], peer);
     if (peer.inbox != nullptr) opened |= std::uint64_t{1} << peer.number;
+    if (peer.heap != nullptr) opened |= std::uint64_t{1} << (kHeaps + peer.number);
   }
   return opened;
 }
@@ -165,6 +169,7 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
       pe_state.to[links] = mailbox(peer.inbox, mine_there, own, peer.number);
       pe_state.from[links] = mailbox(own, peer.number, peer.inbox, mine_there);
       pe_state.heap_of[links] = peer.heap;
+      requests_arrive_ |= (opened[pe] >> (kHeaps + mine_there) & 1) == 0;
       bins[pe] = static_cast<std::uint8_t>(links);
       ++links;
     }
@@ -181,13 +186,8 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
   pe_state.bin_of = bins_.data();
   std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), PeState::kNear), pe_state.near_bins);
   pe_state.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
+  requests_arrive_ |= pe_state.has_network;
   return links;
-}
-
-bool Peers::reaches_all(const PeState& pe_state) {
-  if (pe_state.has_network) return false;
-  const auto* const last = pe_state.heap_of + pe_state.self_link;
-  return std::find(pe_state.heap_of, last, nullptr) == last;
 }
 
 /// Whether the atomics of this PE and those of the peer, on the peer's heap, are atomic to each other.
