@@ -1,7 +1,7 @@
 #!/bin/sh
 # Verifies a model, and that spin refutes each way of breaking it.
 #
-#     scripts/model/check.sh MODEL [DEFINITION...]     package_queue, task_exchange, graph_end, index_ring or pipeline_end
+#     scripts/model/check.sh MODEL [DEFINITION...]     package_queue, task_exchange, graph_end, index_ring, pipeline_end or doorbell
 #
 # A model names the ways of breaking it by its first #defines. One that has a claim `arrives` is searched for liveness,
 # too. Exit status: 0 = the protocol holds in a full search and every broken one does not; 1 = otherwise, also
