@@ -12,6 +12,7 @@
 
 #include <esker/aggregator/wire.hpp>
 #include <esker/net/control.hpp>
+#include <esker/net/owner_bell.hpp>
 #include <esker/queue/waiting.hpp>
 
 namespace esker {
@@ -28,7 +29,7 @@ struct Letter {
 /// Progress No call waits. The network's owner calls step(), any thread the others.
 class Mail {
  public:
-  Mail(Control& control, Doorbell& owner_bell, Doorbell& user_bell)
+  Mail(Control& control, OwnerBell& owner_bell, Doorbell& user_bell)
       : control_{control}, owner_bell_{owner_bell}, user_bell_{user_bell} {
     control_.on(wire::Kind::kLetter, [this](const Control::Message& message) {
       {
@@ -94,7 +95,7 @@ class Mail {
 
  private:
   Control& control_;
-  Doorbell& owner_bell_;
+  OwnerBell& owner_bell_;
   Doorbell& user_bell_;
   std::uint64_t run_ = 0;  // the user's thread
   std::mutex mutex_;

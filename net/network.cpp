@@ -29,6 +29,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
       user_bell_{user_bell},
       tracer_{settings.tracer},
       pe_{transport.pe()},
+      bell_{transport.bell() != nullptr ? *transport.bell() : own_bell_, {}},
       shipping_{
           {settings.destinations, settings.submit_capacity, settings.grown_limit_bytes, settings.tracer},
           transport,

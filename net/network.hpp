@@ -21,6 +21,7 @@
 #include <esker/net/host_handlers.hpp>
 #include <esker/net/lane_stage.hpp>
 #include <esker/net/mail.hpp>
+#include <esker/net/owner_bell.hpp>
 #include <esker/net/shipping.hpp>
 #include <esker/net/transport.hpp>
 #include <esker/net/transport_stage.hpp>
@@ -83,7 +84,7 @@ class Network final : public BufferSink {
   void fail(const Error& error) override;
   /// Lanes wait for what handlers have sent: it leaves, full or not.
   void flush_handlers();
-  Doorbell& bell() { return bell_; }
+  OwnerBell& bell() { return bell_; }
   /// For as long as it lives this thread makes the owner's steps itself, and need not wake it.
   class Driving {
    public:
@@ -160,7 +161,8 @@ class Network final : public BufferSink {
   Doorbell& user_bell_;
   Tracer* const tracer_;
   const std::uint32_t pe_;
-  Doorbell bell_;
+  Doorbell own_bell_;  // of a transport without one
+  OwnerBell bell_;
   Shipping shipping_;
   Control control_;
   Mail mail_;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <esker/queue/doorbell.hpp>
+
 namespace esker {
 
 /// What each PE contributes to a gather. Every collective of the runtime is made of these, all of one
@@ -61,6 +63,10 @@ class Transport {
   /// what a PE has under way bounds what its receivers must hold.
   virtual void poll_sent(std::vector<void*>& tokens) = 0;
 
+  /// Peers that share memory with this PE ring here when they have sent a frame, or completed a gather. The
+  /// caller may sleep here, if it tries once more to receive, and tests its gather, in the check of wait():
+  /// not for long, since other peers do not ring. nullptr: nobody does.
+  virtual Doorbell* bell() { return nullptr; }
   virtual std::optional<Frame> try_receive() = 0;
   virtual void release(const Frame& frame) = 0;
 

@@ -4,50 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
 #include <esker/device/cpu/timers.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/queue/doorbell.hpp>
 
 namespace esker {
-
-/// A place to sleep until somebody has news.
-///
-/// Contract. Whoever changes what a sleeper waits for calls ring() afterwards. Ringing costs one
-///           read-modify-write while nobody sleeps.
-/// Ordering. [bell] The change before ring() happens before the check of a sleeper that has counted itself,
-///           or ring() sees the sleeper and wakes it: both are read-modify-writes of one word.
-class Doorbell {
- public:
-  void ring() {
-    if (sleepers_.fetch_add(0, std::memory_order_acq_rel) == 0) return;  // [bell]
-    const std::lock_guard lock(mutex_);
-    ++rings_;
-    rung_.notify_all();
-  }
-
-  /// Sleeps until ring(), `at_most` has passed or `ready()` holds.
-  template <class Ready>
-  void wait(std::chrono::microseconds at_most, Ready ready) {
-    sleepers_.fetch_add(1, std::memory_order_acq_rel);  // [bell]
-    if (!ready()) {
-      std::unique_lock lock(mutex_);
-      const std::uint64_t seen = rings_;
-      if (!ready()) rung_.wait_for(lock, at_most, [&] { return rings_ != seen; });
-    }
-    sleepers_.fetch_sub(1, std::memory_order_acq_rel);
-  }
-
- private:
-  std::atomic<std::uint32_t> sleepers_{0};
-  std::mutex mutex_;
-  std::condition_variable rung_;
-  std::uint64_t rings_ = 0;  // guarded by mutex_
-};
 
 /// The escalation: a few pauses, a few yields, then naps on a doorbell that double up to a bound.
 class Backoff {

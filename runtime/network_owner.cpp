@@ -78,7 +78,9 @@ void NetworkOwner::thread_main() {
     const auto find_nap = [&] { nap = network_->longest_nap(); };
     if (is_driven_.load(std::memory_order_relaxed) || !try_step(&moved, find_nap)) {
       check_owner_();
-      network_->bell().wait(nap_beside, [this] {
+      // The other thread may have gone to sleep while this one was inside a step.
+      network_->bell().steps.ring();
+      network_->bell().beside.wait(nap_beside, [this] {
         return stopping_.load(std::memory_order_acquire) || !is_driven_.load(std::memory_order_relaxed);
       });
       nap_beside = std::min(2 * nap_beside, kLongestNap);
@@ -88,9 +90,13 @@ void NetworkOwner::thread_main() {
     if (moved) {
       backoff.reset();
     } else {
-      backoff.wait(
-          network_->bell(),
-          [this] { return stopping_.load(std::memory_order_acquire) || network_->has_news(); }, nap);
+      bool moved_late = false;
+      const auto look = [&] {
+        moved_late = step_once_more();
+        return moved_late || stopping_.load(std::memory_order_acquire);
+      };
+      backoff.wait(network_->bell().steps, look, nap);
+      if (moved_late) backoff.reset();
     }
   }
   try {

@@ -45,6 +45,8 @@ class NetworkOwner {
   /// One step in the owner's place, if its thread is not inside one. Requires is_lent(). True if something
   /// moved.
   bool try_step_for_owner();
+  /// The same for whichever thread makes the owner's steps just now, in its check before it sleeps.
+  bool step_once_more() { return own_thread_ ? try_step_for_owner() : step_if_caller(); }
   /// The user's thread may make the steps that it waits for.
   bool is_lent() const { return is_lent_; }
   /// The user's thread makes steps all the time, from now on or no longer: the owner's thread leaves them to

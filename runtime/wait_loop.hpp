@@ -20,7 +20,8 @@
 
 namespace esker {
 
-/// A thread that waits lends itself to aggregation and, where it owns the network, to progress; then it naps.
+/// A thread that waits lends itself to aggregation and, where it makes the network's steps, to progress; then
+/// it naps: where peers ring, if it makes the steps, else where this PE's other threads do.
 ///
 /// Contract. Any thread of this PE. The constructing thread is the user's.
 /// Ordering. [blocked] A lane counts itself as waiting before it looks once more, and the network's owner
@@ -53,7 +54,8 @@ class WaitLoop {
     const TraceSpan span(tracer_, TraceWhat::kWait, what);
     Backoff backoff{kLongestNap, network_.yields()};
     BlockedLane blocked{waiting_lanes_};
-    Driver driver{!from_lane && drives() ? &owner_ : nullptr};
+    const Driver driver{!from_lane && drives() ? &owner_ : nullptr};
+    const bool steps = driver.drives() || (!owner_.has_own_thread() && is_user_thread());
     while (!ready()) {
       failure_.raise_if_set();
       meanwhile();
@@ -65,16 +67,18 @@ class WaitLoop {
         network_.bell().ring();  // what is waited for may hang on it
       if (from_lane) blocked.mark();
       if (backoff.napping()) {
-        if (driver.drives()) {
-          driver.rest();
-          network_.bell().ring();
-        }
         while_napping_();
         if (give_up_at_ && Clock::now() > *give_up_at_) {
           throw Error(Error::Kind::kNetwork, fmt::format("{}: the other PEs have not come", what));
         }
       }
-      backoff.wait(bell_, [&] { return ready() || failure_.is_set(); });
+      bool moved = false;
+      const auto look = [&] {
+        moved = steps && owner_.step_once_more();
+        return moved || ready() || failure_.is_set();
+      };
+      backoff.wait(steps ? network_.bell().steps : bell_, look);
+      if (moved) backoff.reset();
     }
   }
 
@@ -101,12 +105,12 @@ class WaitLoop {
   /// One step on the calling thread. True if something moved.
   bool help() {
     bool moved = aggregators_.help();
-    if (std::this_thread::get_id() == user_thread_) moved |= owner_.step_if_caller();
+    if (is_user_thread()) moved |= owner_.step_if_caller();
     return moved;
   }
 
   /// The user's thread, in its waits, makes the network's steps.
-  bool drives() const { return owner_.is_lent() && std::this_thread::get_id() == user_thread_; }
+  bool drives() const { return owner_.is_lent() && is_user_thread(); }
   /// The user's thread: no wait is longer than until then.
   void give_up_at(Clock::time_point time) { give_up_at_ = time; }
   /// Any thread, racy: lane threads that are blocked.
@@ -114,6 +118,8 @@ class WaitLoop {
 
  private:
   static constexpr std::chrono::microseconds kLongestNap{1000};
+
+  bool is_user_thread() const { return std::this_thread::get_id() == user_thread_; }
 
   /// A lane counts as blocked once a round has moved nothing, until its wait ends.
   class BlockedLane {
@@ -134,23 +140,21 @@ class WaitLoop {
     bool marked_ = false;
   };
 
-  /// The user's thread, in a wait, until it naps.
+  /// The user's thread, in a wait.
   class Driver {
    public:
     explicit Driver(NetworkOwner* owner) : owner_{owner} {
       if (owner_ != nullptr) owner_->set_driven(true);
     }
-    ~Driver() { rest(); }
+    ~Driver() {
+      if (owner_ != nullptr) owner_->set_driven(false);
+    }
     Driver(const Driver&) = delete;
     Driver& operator=(const Driver&) = delete;
     bool drives() const { return owner_ != nullptr; }
-    void rest() {
-      if (owner_ != nullptr) owner_->set_driven(false);
-      owner_ = nullptr;
-    }
 
    private:
-    NetworkOwner* owner_;
+    NetworkOwner* const owner_;
   };
 
   const Failure& failure_;

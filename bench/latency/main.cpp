@@ -6,6 +6,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +25,8 @@ namespace esker::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kSilence{5};
+constexpr std::uint32_t kWakes = 20;  // a repeat
 
 struct LatencyBench {
   Runtime& runtime;
@@ -42,6 +45,12 @@ struct Hop {
   }
 };
 
+nlohmann::json report(const char* what, std::vector<double> us) {
+  const Rate found = summarise(std::move(us));
+  fmt::print("{:35} {:9.3f} us ({:.3f} to {:.3f})\n", what, found.median, found.lowest, found.highest);
+  return {{"median_us", found.median}, {"min_us", found.lowest}, {"max_us", found.highest}};
+}
+
 /// Microseconds of one of `calls` in each repeat, on PE 0. The first run warms up.
 template <class RunAll>
 nlohmann::json timed(const LatencyBench& bench, const char* what, const RunAll& run_all) {
@@ -53,10 +62,7 @@ nlohmann::json timed(const LatencyBench& bench, const char* what, const RunAll& 
     const std::chrono::duration<double, std::micro> time = Clock::now() - began;
     if (r > 0) us.push_back(time.count() / static_cast<double>(bench.calls));
   }
-  const Rate found = summarise(std::move(us));
-  if (bench.runtime.pe() == 0)
-    fmt::print("{:28} {:9.3f} us ({:.3f} to {:.3f})\n", what, found.median, found.lowest, found.highest);
-  return {{"median_us", found.median}, {"min_us", found.lowest}, {"max_us", found.highest}};
+  return bench.runtime.pe() == 0 ? report(what, std::move(us)) : nlohmann::json{};
 }
 
 nlohmann::json take_hop(const LatencyBench& bench) {
@@ -106,6 +112,28 @@ nlohmann::json take_put_quiet(const LatencyBench& bench) {
   return result;
 }
 
+/// The peers have had nothing for a while, and sleep.
+nlohmann::json take_wake(const LatencyBench& bench) {
+  Runtime& rt = bench.runtime;
+  const auto words = rt.heap().allocate<std::uint64_t>(1);
+  const std::uint32_t next = 1 % rt.n_pes();
+  std::vector<double> us;
+  for (std::uint32_t r = 0; r <= kWakes * bench.repeats; ++r) {
+    rt.barrier_all();
+    if (rt.pe() == 0) {
+      std::this_thread::sleep_for(kSilence);
+      const auto began = Clock::now();
+      rt.launch(1, [=] ESKER_LAMBDA(WorkItem lane) { shmem_put(lane, &words[0], std::uint64_t{r}, next); });
+      rt.quiet();
+      const std::chrono::duration<double, std::micro> time = Clock::now() - began;
+      if (r > 0) us.push_back(time.count());
+    }
+    rt.barrier_all();
+  }
+  if (rt.pe() != 0) return {};
+  return report("put and quiet after 5 ms of silence", std::move(us));
+}
+
 struct Figure {
   const char* name;
   const char* what;
@@ -116,6 +144,7 @@ constexpr std::array kFigures = {
     Figure{"hop", "active messages, each sent by the one before", take_hop},
     Figure{"barrier", "barrier_all() without traffic", take_barrier},
     Figure{"put_quiet", "one put from one lane, and quiet()", take_put_quiet},
+    Figure{"wake", "the same, to a PE that sleeps", take_wake},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A ring of frames for each ordered pair of PEs of a host, in the receiver's memory, and a place for gathers.
+// In each PE's memory, a ring of frames for each peer of its host, a place for gathers, and a bell.
 #include <esker/net/shared/transport.hpp>
 
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/connecting.hpp>
+#include <esker/queue/doorbell.hpp>
 
 namespace esker::shared {
 namespace {
@@ -44,14 +45,20 @@ struct alignas(kLineBytes) Given {
   GatherBlock block;
 };
 
-/// A PE's memory: what it gives to gathers, then a ring for each PE of its host that sends to it, by their
-/// ranks there. Zeros to begin with; pages that nobody touches do not exist.
+/// Where the PE sleeps, and what it gives to gathers.
+struct Front {
+  alignas(kLineBytes) Doorbell bell;
+  Given given[2];
+};
+
+/// A PE's memory: its front, then a ring for each PE of its host that sends to it, by their ranks there.
+/// Zeros to begin with; pages that nobody touches do not exist.
 class Memory {
  public:
   Memory(std::uint32_t ranks, std::uint32_t slots, std::size_t frame_bytes)
       : slots_{slots},
         slot_bytes_{sizeof(Slot) + whole_lines(frame_bytes)},
-        bytes_{2 * sizeof(Given) + std::size_t{ranks} * slots * slot_bytes_} {}
+        bytes_{sizeof(Front) + std::size_t{ranks} * slots * slot_bytes_} {}
   ~Memory() {
     if (at_ != nullptr) munmap(at_, bytes_);
     close_file();
@@ -86,9 +93,10 @@ class Memory {
 
   std::size_t bytes() const { return bytes_; }
   std::size_t ring_bytes() const { return slots_ * slot_bytes_; }
-  Given& given(std::uint64_t gather) const { return reinterpret_cast<Given*>(at_)[gather % 2]; }
+  Doorbell& bell() const { return reinterpret_cast<Front*>(at_)->bell; }
+  Given& given(std::uint64_t gather) const { return reinterpret_cast<Front*>(at_)->given[gather % 2]; }
   Slot& slot(std::uint32_t from, std::uint32_t number) const {
-    std::byte* const rings = at_ + 2 * sizeof(Given);
+    std::byte* const rings = at_ + sizeof(Front);
     return *reinterpret_cast<Slot*>(rings + (std::size_t{from} * slots_ + number) * slot_bytes_);
   }
 
@@ -110,6 +118,12 @@ class Memory {
 /// Ordering. [ring frame] what a sender wrote into a slot   happens before  its receiver reads it
 ///           [ring reuse] what the receiver read there      happens before  the sender writes the next frame
 ///           [given]      a PE's block of a gather          happens before  another one has all blocks
+///           [bell store] A sender fills a slot, then looks whether the receiver sleeps; a receiver announces
+///           its sleep, then looks into the slots. A PE gives to a gather, then looks whether all have given,
+///           and if so who sleeps: of PEs that give at the same time, the last one sees them all. Stores and
+///           loads are sequentially consistent.
+/// Progress. Only what a receiver may wait for wakes it: a frame, and the last block of a gather. A sender
+///           that waits for a free slot finds it after its nap.
 class SharedTransport final : public Transport {
  public:
   SharedTransport(std::unique_ptr<Transport> inner, TransportLimits limits)
@@ -190,7 +204,8 @@ class SharedTransport final : public Transport {
     if (slot.state.load(std::memory_order_acquire) != 3 * round) return false;  // [ring reuse]
     std::memcpy(slot.frame(), bytes.data(), bytes.size());
     slot.bytes = bytes.size();
-    slot.state.store(3 * round + 1, std::memory_order_release);  // [ring frame]
+    slot.state.store(3 * round + 1, std::memory_order_seq_cst);  // [ring frame] [bell store]
+    peer.memory.bell().ring_after_store();
     peer.under_way.push_back(token);
     ++peer.sent;
     ++under_way_;
@@ -211,6 +226,8 @@ class SharedTransport final : public Transport {
       }
     }
   }
+
+  Doorbell* bell() override { return pes_.size() > 1 ? &peers_[rank_].memory.bell() : nullptr; }
 
   /// The peers of the host and the other transport take turns.
   std::optional<Frame> try_receive() override {
@@ -239,16 +256,15 @@ class SharedTransport final : public Transport {
     if (has_other_hosts()) return inner_->begin_gather(mine);
     Given& given = peers_[rank_].memory.given(++gathers_);
     given.block = mine;
-    given.number.store(gathers_, std::memory_order_release);  // [given]
+    given.number.store(gathers_, std::memory_order_seq_cst);  // [given] [bell store]
     seen_ = 0;
+    if (!have_all_given()) return;
+    for (const Peer& peer : peers_) peer.memory.bell().ring_after_store();
   }
 
   bool test_gather(std::span<GatherBlock> all) override {
     if (has_other_hosts()) return inner_->test_gather(all);
-    for (; seen_ < n_pes(); ++seen_) {
-      if (peers_[seen_].memory.given(gathers_).number.load(std::memory_order_acquire) < gathers_)
-        return false;  // [given]
-    }
+    if (!have_all_given()) return false;
     for (std::uint32_t pe = 0; pe < n_pes(); ++pe) all[pe] = peers_[pe].memory.given(gathers_).block;
     return true;
   }
@@ -278,12 +294,22 @@ class SharedTransport final : public Transport {
 
   bool has_other_hosts() const { return pes_.size() < rank_of_.size(); }
 
+  /// To the gather that is under way.
+  bool have_all_given() {
+    while (seen_ < n_pes()) {
+      const Given& given = peers_[seen_].memory.given(gathers_);
+      if (given.number.load(std::memory_order_seq_cst) < gathers_) return false;  // [given] [bell store]
+      ++seen_;
+    }
+    return true;
+  }
+
   std::optional<Frame> try_receive_from(std::uint32_t rank) {
     std::uint64_t& received = peers_[rank].received;
     const auto number = static_cast<std::uint32_t>(received % slots_);
     const std::uint64_t full = 3 * (received / slots_) + 1;
     Slot& slot = peers_[rank_].memory.slot(rank, number);
-    if (slot.state.load(std::memory_order_acquire) != full) return std::nullopt;  // [ring frame]
+    if (slot.state.load(std::memory_order_seq_cst) != full) return std::nullopt;  // [ring frame] [bell store]
     slot.state.store(full + 1, std::memory_order_relaxed);
     ++received;
     return Frame{{slot.frame(), static_cast<std::size_t>(slot.bytes)}, kSharedFrame | rank << 8 | number};

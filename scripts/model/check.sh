@@ -2,7 +2,7 @@
 # Verifies a model, and that spin refutes each way of breaking it.
 #
 #     scripts/model/check.sh MODEL [DEFINITION...]     package_queue, task_exchange, graph_end, index_ring,
-#                                                  pipeline_end or requests
+#                                                  pipeline_end, requests or doorbell
 #
 # A model names the ways of breaking it by its first #defines. One that has a claim `arrives` is searched for liveness,
 # too. Exit status: 0 = the protocol holds in a full search and every broken one does not; 1 = otherwise, also

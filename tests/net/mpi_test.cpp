@@ -46,6 +46,8 @@ constexpr Obstacle kObstacles[] = {{"descriptors", "PE 1: memfd_create: Too many
                                    {"off", "PE 1: it has --peer-memory off"},
                                    {"frames", "bytes of rings"}};
 
+bool all_share = false;
+
 /// "": MPI alone. "shared": with shared memory. "hosts": with it, on hosts of two PEs. The name of an
 /// obstacle: nobody shares. "must_" before it: PE 0 says that all must, which is an error everywhere: null
 /// then.
@@ -82,6 +84,7 @@ std::unique_ptr<Transport> connect(std::string_view how) {
     }
   }
   if (must != (made == nullptr)) throw std::runtime_error(said);
+  all_share = how == "shared";
   if (shares) {
     const bool has_peer = how != "hosts" || pe % 2 == 1 || pe + 1 < made->n_pes();
     if ((said.find(", shared memory") != std::string::npos) != has_peer) throw std::runtime_error(said);
@@ -89,6 +92,11 @@ std::unique_ptr<Transport> connect(std::string_view how) {
     if (said.find(obstacle->reason) == std::string::npos) throw std::runtime_error(said);
   }
   return made;
+}
+
+TEST(SharedTransport, WakesAPeThatSleepsForAFrameOrAGather) {
+  if (!all_share) GTEST_SKIP() << "not all PEs share memory";
+  run([](Transport& t) { check_bells(t, stream + 5); });
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ class Outgoing {
     std::shuffle(all_.begin(), all_.end(), random);
   }
 
-  /// Starts what the transport takes now.
-  void send() {
-    while (started_ < all_.size()) {
+  /// Starts what the transport takes now, up to so many in all.
+  void send(std::size_t most = ~std::size_t{0}) {
+    while (started_ < std::min(most, all_.size())) {
       Sent& next = all_[started_];
       if (!transport_.try_send(static_cast<std::uint32_t>(next.label.to), next.bytes, &next)) return;
       ++started_;
@@ -263,6 +263,48 @@ inline void check_gathers(Transport& t, std::uint64_t stream) {
       ASSERT_EQ(all[pe].values, expected.values) << "round " << round << ", PE " << pe;
     }
   }
+}
+
+/// Requires that all PEs ring. What comes to a PE that sleeps at its bell wakes it: a frame that goes round,
+/// and the last block of a gather.
+inline void check_bells(Transport& t, std::uint64_t stream) {
+  constexpr std::uint64_t kRounds = 300;
+  constexpr std::chrono::seconds kLong{20};
+  ASSERT_NE(t.bell(), nullptr);
+  const auto sleep_until = [&](const char* what, auto is_there) {
+    const auto began = std::chrono::steady_clock::now();
+    for (bool there = is_there(); !there;) t.bell()->wait(kLong, [&] { return there = is_there(); });
+    if (std::chrono::steady_clock::now() - began > kLong / 2) throw std::runtime_error(what);
+  };
+  const std::uint32_t next = (t.pe() + 1) % t.n_pes();
+  Outgoing out(t);
+  Incoming in(t, stream, kRounds);
+  const auto send_one = [&](std::uint64_t i) {
+    poll("room for a frame", [&] {
+      out.send(i + 1);
+      out.collect();
+      return out.started() == i + 1;
+    });
+  };
+  for (std::uint64_t i = 0; i < kRounds; ++i) out.add(stream, {t.pe(), next, i});
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    if (t.pe() == 0) send_one(i);
+    sleep_until("nobody woke this PE for a frame", [&] { return in.take(); });
+    in.release(0);
+    if (t.pe() != 0) send_one(i);
+  }
+  std::vector<GatherBlock> all(t.n_pes());
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    for (std::uint64_t pause = mix(stream + i * 64 + t.pe()) % 6; pause > 0; --pause)
+      std::this_thread::yield();
+    t.begin_gather({});
+    sleep_until("nobody woke this PE for a gather", [&] { return t.test_gather(all); });
+  }
+  poll("the last frames", [&] {
+    out.collect();
+    return out.done();
+  });
+  gather(t, {});
 }
 
 /// A gather does not hold up frames, nor they it.
