@@ -186,14 +186,9 @@ run_preset() {
 
 sources() { git ls-files -- "$@"; }
 check_format() { sources '*.hpp' '*.cpp' '*.cu' '*.hip' | xargs clang-format --dry-run -Werror; }
-# The library as the asan preset compiles it: with clang, and many sources at a time, which have most headers in
-# common.
+# As the asan preset compiles the library: with clang, and many sources at a time.
 check_tidy() {
-  cmake --preset asan >/dev/null &&
-    cmake --build build/asan --target esker_commit >/dev/null &&
-    sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/asan/compile_commands.json |
-    grep -E "^$PWD/(build/asan/CMakeFiles/esker(_tasks)?\.dir|device|queue|tasks|aggregator|net|runtime)/" |
-    xargs -P "$jobs" -n 1 scripts/tidy.sh build/asan
+  cmake --preset asan >/dev/null && cmake --build build/asan --target esker_commit >/dev/null && scripts/check_tidy.py build/asan
 }
 
 # What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet. It waits for
