@@ -31,6 +31,11 @@ elseif(ESKER_DEVICE STREQUAL "HIP")
   # A compiler call for each file: CMake's HIP language wants a ROCm tree, which Debian's hipcc is not.
   find_program(ESKER_HIPCC hipcc REQUIRED)
   find_library(ESKER_HIP_RUNTIME amdhip64 REQUIRED)
+  # hipcc is a script: what ccache has to compare is the version of the compiler that it calls.
+  set(esker_hipcc ${ESKER_HIPCC})
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+    set(esker_hipcc ${CMAKE_COMMAND} -E env "CCACHE_COMPILERCHECK=%compiler% --version" ${CMAKE_CXX_COMPILER_LAUNCHER} ${ESKER_HIPCC})
+  endif()
 elseif(NOT ESKER_DEVICE MATCHES "^(CPU|SIMULATED)$")
   message(FATAL_ERROR "ESKER_DEVICE is '${ESKER_DEVICE}': it is CPU, CUDA, HIP or SIMULATED")
 endif()
@@ -66,7 +71,7 @@ function(esker_device_sources target)
       list(TRANSFORM ESKER_HIP_ARCHITECTURES PREPEND --offload-arch= OUTPUT_VARIABLE architectures)
       add_custom_command(OUTPUT ${wrapper}.hip.o
         # hipcc asks for the GPUs of this machine unless it is told the targets, which it is.
-        COMMAND ${ESKER_HIPCC} -std=c++20 -O$<IF:$<BOOL:${ESKER_FAST_COMPILE}>,0,2> -fPIC -Wall -Wextra -Wshadow
+        COMMAND ${esker_hipcc} -std=c++20 -O$<IF:$<BOOL:${ESKER_FAST_COMPILE}>,0,2> -fPIC -Wall -Wextra -Wshadow
                 ${architectures}
                 "$<$<BOOL:${includes}>:-I$<JOIN:$<REMOVE_DUPLICATES:${includes}>,;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"

@@ -54,6 +54,7 @@ std::vector<std::uint32_t> divide(const Topology& topology, const std::vector<st
 
 std::vector<Stream> streams_of(const std::vector<Device>& devices) {
   std::vector<Stream> streams;
+  streams.reserve(devices.size());
   for (const Device& device : devices) streams.push_back(device.stream());
   return streams;
 }

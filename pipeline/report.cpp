@@ -33,11 +33,13 @@ double us(std::chrono::nanoseconds t) { return std::chrono::duration<double, std
 
 std::string list(const std::vector<std::string>& texts) {
   std::vector<std::string> all;
+  all.reserve(texts.size());
   for (const std::string& text : texts) all.push_back(json_text(text));
   return fmt::format("[{}]", fmt::join(all, ","));
 }
 std::string list(const std::vector<std::chrono::nanoseconds>& times) {
   std::vector<std::int64_t> all;
+  all.reserve(times.size());
   for (const auto time : times) all.push_back(time.count());
   return fmt::format("[{}]", fmt::join(all, ","));
 }

@@ -8,7 +8,7 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 seconds="${1:-60}"
-build="${2:-$root/build/fuzz}"
+build="$(realpath -m "${2:-$root/build/fuzz}")"
 clang="${CLANGXX:-clang++}"
 
 if ! command -v "$clang" >/dev/null; then
@@ -20,7 +20,24 @@ ln -sfn "$root" "$build/include/esker"
 flags=(-std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Wpedantic -Wshadow -Wconversion
        -I"$root/include" -I"$build/include" -fno-sanitize-recover=all)
 
-"$clang" "${flags[@]}" "$root/tests/fuzz/make_corpus.cpp" -o "$build/make_corpus" -lfmt
+launcher=()
+if command -v ccache >/dev/null; then launcher=(ccache); fi
+# build_program NAME "FLAG..." SOURCE...: each source by a call of its own, which ccache remembers, and all at once.
+build_program() {
+  local name="$1" own objects=() processes=() source process
+  read -ra own <<<"$2"
+  shift 2
+  for source; do
+    objects+=("$build/$name.${source//\//_}.o")
+    "${launcher[@]}" "$clang" "${flags[@]}" "${own[@]}" -c "$source" -o "${objects[-1]}" &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do wait "$process"; done
+  "$clang" "${flags[@]}" "${own[@]}" "${objects[@]}" -o "$build/$name" -lfmt
+}
+
+cd "$root"
+build_program make_corpus "" tests/fuzz/make_corpus.cpp
 rm -rf "$build/corpus"
 "$build/make_corpus" "$build/corpus"
 if ! diff -rq "$build/corpus" "$root/tests/fuzz/corpus"; then
@@ -28,8 +45,9 @@ if ! diff -rq "$build/corpus" "$root/tests/fuzz/corpus"; then
   exit 1
 fi
 
-sources=(aggregator/wire.cpp aggregator/node_buffers.cpp aggregator/trace.cpp device/cpu/ranges.cpp device/error.cpp net/apply.cpp net/apply_requests.cpp tests/fuzz/frame_fuzzer.cpp)
-"$clang" "${flags[@]}" -fsanitize=fuzzer,address,undefined "${sources[@]/#/$root/}" -o "$build/frame_fuzzer" -lfmt
+sources=(aggregator/wire.cpp aggregator/node_buffers.cpp aggregator/trace.cpp device/cpu/ranges.cpp device/error.cpp net/apply.cpp
+         net/apply_requests.cpp tests/fuzz/frame_fuzzer.cpp)
+build_program frame_fuzzer -fsanitize=fuzzer,address,undefined "${sources[@]}"
 
 # Every seed once, then random ones: a crash on a seed is reported whatever the time.
 "$build/frame_fuzzer" -runs=0 -artifact_prefix="$build/" "$root/tests/fuzz/corpus"

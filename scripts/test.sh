@@ -58,6 +58,7 @@ export TSAN_OPTIONS=second_deadlock_stack=1:ignore_noninstrumented_modules=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
+TIMEFORMAT="=== took %1R s, %P %% of a core"
 declare -A passed failed skipped seconds
 failures=()
 
@@ -66,7 +67,7 @@ step() {
   local part="$1" name="$2"
   shift 2
   echo "=== $part: $name"
-  if "$@"; then
+  if time "$@"; then
     passed[$part]=$((passed[$part] + 1))
   else
     failed[$part]=$((failed[$part] + 1))
@@ -80,14 +81,23 @@ skip() {
   skipped[$1]=$((skipped[$1] + 1))
 }
 
-# run_tests PRESET CTEST_OPTION...: adds up ctest's results.
-run_tests() {
-  local preset="$1" report="$PWD/build/$1/tests.xml" counts
-  shift
-  echo "=== $preset: tests"
-  rm -f "$report"
-  ctest --preset "$preset" --no-tests=ignore --output-junit "$report" --test-output-size-passed 1000000 "$@" || true
-  if ! counts="$(scripts/count_tests.py "$report")"; then
+# call_ctest PRESET NAME CTEST_OPTION...: the tests of a name have ctest's logs and results in a folder of their own, since
+# others of the same build may run beside them.
+call_ctest() {
+  local preset="$1" name="$2" folder="$PWD/build/$1/ctest/$2"
+  shift 2
+  echo "=== $preset: $name"
+  mkdir -p "$folder"
+  rm -f "$folder/results.xml"
+  echo "subdirs(\"$PWD/build/$preset\")" >"$folder/CTestTestfile.cmake"
+  time ctest --test-dir "$folder" --output-on-failure --no-tests=ignore --output-junit "$folder/results.xml" \
+    --test-output-size-passed 1000000 "$@" || true
+}
+
+# count_results PRESET NAME: adds up what call_ctest has left.
+count_results() {
+  local preset="$1" counts
+  if ! counts="$(scripts/count_tests.py "build/$1/ctest/$2/results.xml")"; then
     failed[$preset]=$((failed[$preset] + 1))
     failures+=("$preset: ctest left no report")
     return
@@ -100,6 +110,8 @@ run_tests() {
   if ((n_failed)); then failures+=("$preset: $names"); fi
 }
 
+run_tests() { call_ctest "$@"; count_results "$1" "$2"; }
+
 # configure PRESET CMAKE_OPTION...
 configure() { step "$1" configure cmake --preset "$@"; }
 # build PRESET [TARGET...]: of no target, all.
@@ -110,12 +122,24 @@ build() {
 }
 
 # Several a core, since many wait: jobs under mpirun for each other, others for time to pass.
-run_tests_alone() { run_tests "$1" --label-exclude mpi --parallel "$((2 * jobs))"; }
+no_jobs=(--label-exclude mpi --parallel "$((jobs + 1))")
 run_jobs() {
   # Open MPI takes its own locks in more than one order, and unloads modules that have not freed their memory.
   # Both are looked for in the tests before these, whose PEs are threads.
   TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
-    run_tests "$1" --label-regex mpi --parallel "$((3 * jobs))"
+    run_tests "$1" jobs --label-regex mpi --parallel "$((3 * jobs))"
+}
+
+# Jobs wait so much that half of the cores' time is left. The other tests compute, and take that alone: jobs have limits
+# on time.
+run_tests_beside_jobs() {
+  local preset="$1" log="build/$1/tests.log" process
+  (renice -n 10 "$BASHPID" >/dev/null && call_ctest "$preset" tests "${no_jobs[@]}") >"$log" 2>&1 &
+  process=$!
+  run_jobs "$preset"
+  wait "$process" || true
+  cat "$log"
+  count_results "$preset" tests
 }
 
 # device_preset PRESET TARGET...: where there is a GPU, its tests; elsewhere it has but to compile.
@@ -123,9 +147,9 @@ device_preset() {
   local preset="$1"
   shift
   if [[ -e /dev/nvidiactl || -e /dev/kfd ]]; then
-    configure "$preset" && build "$preset" && run_tests "$preset" -L gpu
+    configure "$preset" && build "$preset" && run_tests "$preset" gpu -L gpu
   elif $whole; then
-    configure "$preset" -DESKER_FAST_COMPILE=ON && build "$preset" && run_tests "$preset" -L gpu
+    configure "$preset" -DESKER_FAST_COMPILE=ON && build "$preset" && run_tests "$preset" gpu -L gpu
   else
     configure "$preset" -DESKER_FAST_COMPILE=ON && build "$preset" "$@" && skip "$preset" tests "there is no GPU"
   fi
@@ -140,12 +164,11 @@ run_preset() {
         configure cpu -DESKER_TEST_MATRIX=OFF -DESKER_TEST_ONCE=ON -DESKER_FAST_COMPILE=ON -DESKER_UNITY_BUILD=ON \
           -DESKER_BUILD_BENCH=OFF || return
       fi
-      # Jobs have limits on time, and tests that compute would take it from them.
-      build cpu && { run_tests_alone cpu; run_jobs cpu; }
+      build cpu && run_tests_beside_jobs cpu
       ;;
     tsan | asan)
       if $whole; then
-        configure "$1" -DESKER_TEST_MATRIX=ON && build "$1" && { run_tests_alone "$1"; run_jobs "$1"; }
+        configure "$1" -DESKER_TEST_MATRIX=ON && build "$1" && { run_tests "$1" tests "${no_jobs[@]}"; run_jobs "$1"; }
         return
       fi
       # ThreadSanitizer for what has threads, which the applications' inputs have not; of the applications those that
@@ -156,17 +179,17 @@ run_preset() {
         programs+=(esker-fib esker-gups esker-info esker-mer esker-plan esker-queens)
       fi
       configure "$1" -DESKER_TEST_MATRIX=OFF -DESKER_BUILD_APPS=$apps -DESKER_BUILD_EXAMPLES=OFF && build "$1" "${programs[@]}" &&
-        run_tests_alone "$1"
+        run_tests "$1" tests "${no_jobs[@]}"
       ;;
     simulated)
       # Of the applications the pipelines, whose stages no test has: all of them take many minutes.
       if $whole; then
         configure simulated -DESKER_FAST_COMPILE=OFF && build simulated && {
-          run_tests simulated -L gpu; run_tests simulated -L mpi; }
+          run_tests simulated gpu -L gpu; run_tests simulated jobs -L mpi; }
         return
       fi
       configure simulated -DESKER_FAST_COMPILE=ON -DESKER_BUILD_APPS=pipelines -DESKER_BUILD_EXAMPLES=OFF -DESKER_BUILD_BENCH=OFF &&
-        build simulated && run_tests simulated -L gpu --parallel "$((jobs + 1))"
+        build simulated && run_tests simulated gpu -L gpu --parallel "$((jobs + 1))"
       ;;
     cuda)
       if [[ -z "$nvcc" ]]; then skip cuda build "there is no nvcc"; return; fi
@@ -186,14 +209,9 @@ run_preset() {
 
 sources() { git ls-files -- "$@"; }
 check_format() { sources '*.hpp' '*.cpp' '*.cu' '*.hip' | xargs clang-format --dry-run -Werror; }
-# The library as the asan preset compiles it: with clang, and many sources at a time, which have most headers in
-# common.
+# As the asan preset compiles the library: with clang, and many sources at a time.
 check_tidy() {
-  cmake --preset asan >/dev/null &&
-    cmake --build build/asan --target esker_commit >/dev/null &&
-    sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/asan/compile_commands.json |
-    grep -E "^$PWD/(build/asan/CMakeFiles/esker(_tasks)?\.dir|device|queue|tasks|aggregator|net|runtime)/" |
-    xargs -P "$jobs" -n 1 scripts/tidy.sh build/asan
+  cmake --preset asan >/dev/null && cmake --build build/asan --target esker_commit >/dev/null && scripts/check_tidy.py build/asan
 }
 
 # What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet. It waits for

@@ -78,6 +78,7 @@ std::vector<double> medians(std::uint32_t repeats, const std::function<std::vect
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c].push_back(times[c]);
   }
   std::vector<double> result;
+  result.reserve(columns.size());
   for (std::vector<double>& column : columns) result.push_back(median(std::move(column)));
   return result;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What scripts/pipeline_report.py draws of real programs' reports, and what it refuses.
 
-pipeline_report_test.py BIN
+pipeline_report_script_test.py BIN
 """
 
 import json
