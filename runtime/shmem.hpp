@@ -209,6 +209,30 @@ ESKER_HD void send_value(Context&& context, const char* call, Operation operatio
   post(context, {operation, number_operand<T>(), 0}, words, std::forward<Election>(election)...);
 }
 
+/// Whether the reply to a request for a T may go there.
+template <class T, class Result>
+inline constexpr bool kTakesReply = false;
+template <class T>
+inline constexpr bool kTakesReply<T, T*> = true;
+template <class T, class Target>
+inline constexpr bool kTakesReply<T, Then<Target, T>> = true;
+template <class T, class Target, class Arguments>
+requires requires(Arguments arguments) {
+  { arguments.value } -> std::same_as<T&>;
+}
+inline constexpr bool kTakesReply<T, Then<Target, Arguments>> = offsetof(Arguments, value) == 0;
+
+/// Says in the compiler's first line what may be wrong.
+template <class T, class Result>
+struct ReplyOrError {
+  static_assert(kTakesReply<T, Result>,
+                "the reply to a request for a T goes to a T*, or to then(handler, target, arguments), whose "
+                "arguments are a T, or a struct whose first member is `T value`");
+  static constexpr bool value = kTakesReply<T, Result>;
+};
+template <class Result, class T>
+concept CheckedReplyFor = ReplyOrError<T, Result>::value;
+
 /// The words of a request behind its operands: where its reply goes, and the arguments that it carries for
 /// the reply's handler.
 template <class T, class Result>

@@ -38,6 +38,10 @@ concept Swappable = Putable<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept Number32Or64 = Integer32Or64<T> || std::same_as<T, float> || std::same_as<T, double>;
 
+/// Where the reply to a request for a T may go: a T* in the symmetric heap of the PE that asks, or then().
+template <class Result, class T>
+concept ReplyFor = detail::kTakesReply<T, Result>;
+
 /// Stores `value` at a target aligned to its size, 16 bytes too, though they are stored as two halves. To
 /// this PE it is a store, done on return. `election` is absent (auto-grouping), or one of device/election;
 /// with one, a put to this PE travels like any other.

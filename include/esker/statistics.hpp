@@ -12,10 +12,10 @@ namespace esker {
 
 /// Counters since the Runtime was constructed, of this PE. All but grow.
 struct Statistics {
-  std::uint64_t messages_published = 0;  // by lanes
+  std::uint64_t messages_published = 0;    // by lanes
   std::uint64_t messages_by_handlers = 0;  // and replies to requests
-  std::uint64_t messages_local = 0;   // routed to this PE
-  std::uint64_t messages_remote = 0;  // routed to another
+  std::uint64_t messages_local = 0;        // routed to this PE
+  std::uint64_t messages_remote = 0;       // routed to another
   std::uint64_t messages_direct =
       0;  // of the remote, those that this PE has applied there itself, in no buffer
   std::uint64_t messages_applied = 0;

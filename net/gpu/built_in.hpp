@@ -168,11 +168,10 @@ ESKER_NOINLINE ESKER_HD inline void apply_built_in(const PeState& pe_state, Mess
 /// The heap in which a lane may apply a message for `bin` itself, or null. In a peer's only what is one
 /// instruction there: a loop would wait for the link each time.
 ESKER_HD inline std::byte* heap_in_reach(const PeState& pe_state, std::uint32_t bin, Command command) {
-  if (is_call(command)) return nullptr;  // handlers run in progress kernels alone
+  // Handlers run in progress kernels alone, and a reply is counted where it is applied.
+  if (is_call(command) || command.operation == Operation::kReply) return nullptr;
   if (bin == kSelf) return pe_state.heap.base;
-  // A reply is counted where it is applied.
-  if (bin == kNetwork || command.operation == Operation::kMin || command.operation == Operation::kMax ||
-      command.operation == Operation::kReply)
+  if (bin == kNetwork || command.operation == Operation::kMin || command.operation == Operation::kMax)
     return nullptr;
   return pe_state.heap_of[bin];
 }

@@ -39,7 +39,6 @@ ESKER_HD inline void HandlerContext::post_words(Command command, std::uint32_t w
     }
     gpu::apply_own<true>(pe_state.heap.base, reply.command, reply.width, reply.words);
   } else {
-    if (command.operation == Operation::kReply) gpu::counter(pe_state.totals->answered).fetch_add_relaxed(1);
     gpu::apply_own<true>(heap, command, width, words);
   }
   ++device_.sent;
