@@ -159,7 +159,7 @@ class Network final : public BufferSink {
   Failure& failure_;
   Doorbell& user_bell_;
   Tracer* const tracer_;
-  const std::uint32_t pe_;
+  const std::string name_;  // this PE's, for messages
   Doorbell bell_;
   Shipping shipping_;
   Control control_;

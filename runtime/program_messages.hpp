@@ -10,6 +10,10 @@
 
 namespace esker {
 
+namespace gpu {
+class Occupancy;
+}  // namespace gpu
+
 /// In pinned memory.
 struct ProgramMessage {
   std::uint32_t command;
