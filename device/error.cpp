@@ -72,7 +72,7 @@ void set_process_name(std::string name) {
   process_name = std::move(name);
 }
 
-void set_thread_name(std::string name) { thread_name = std::move(name); }
+std::string set_thread_name(std::string name) { return std::exchange(thread_name, std::move(name)); }
 
 void set_running_kernel(const char* name) noexcept { kernel_name = name; }
 const char* running_kernel() noexcept { return kernel_name; }

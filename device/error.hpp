@@ -12,9 +12,9 @@ ESKER_API Error current_error(const std::string& where);
 
 /// Who this is in messages, for example "PE 3". The thread's name wins over the process's, since over
 /// loopback several PEs are threads of one process; the runtime sets one of them for each thread that
-/// it starts. An empty name takes it back.
+/// it starts. An empty name takes it back. The latter returns the name before.
 ESKER_API void set_process_name(std::string name);
-ESKER_API void set_thread_name(std::string name);
+ESKER_API std::string set_thread_name(std::string name);
 /// The thread's name, else the process's, else "".
 ESKER_API std::string who_am_i();
 

@@ -8,7 +8,9 @@
 #include <iostream>
 #include <vector>
 
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
+#include <esker/mpi.hpp>
 
 namespace {
 
@@ -22,8 +24,8 @@ ESKER_HD std::uint64_t key_of(std::uint64_t seed, std::uint64_t pe, std::uint64_
 }
 
 /// The part of the program that uses Esker, which ends with `rt`. The program may make another Runtime later.
-std::vector<std::uint64_t> count_keys(int& argc, char** argv, std::uint64_t seed) {
-  esker::Runtime rt(argc, argv);  // finds MPI initialised; PEs are the ranks of MPI_COMM_WORLD
+std::vector<std::uint64_t> count_keys(MPI_Comm comm, const esker::Config& config, std::uint64_t seed) {
+  esker::Runtime rt(comm, config);  // PEs are the ranks of the communicator
   const auto bins = rt.heap().allocate<std::uint64_t>(kBins);
   rt.launch(kKeys, [=] ESKER_LAMBDA(esker::WorkItem item) {
     const std::uint64_t key = key_of(seed, item.pe(), item.global_id(), item.n_pes());
@@ -41,7 +43,8 @@ int main(int argc, char** argv) {
   // Esker works with every level from MPI_THREAD_FUNNELED on. With this one it moves messages at all times.
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  // Esker has a communicator of its own, so its messages and these never meet.
+  const esker::Config config = esker::config_from_arguments(argc, argv);
+  // Esker makes its own duplicate of this communicator, so its messages and these never meet.
   MPI_Comm mine = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &mine);
   int rank = 0, ranks = 0;
@@ -51,7 +54,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = rank == 0 ? 42 : 0;  // as if rank 0 had read it from a file
   MPI_Bcast(&seed, 1, MPI_UINT64_T, 0, mine);
 
-  const std::vector<std::uint64_t> counted = count_keys(argc, argv, seed);
+  const std::vector<std::uint64_t> counted = count_keys(mine, config, seed);
 
   std::uint64_t here = 0, before = 0;  // keys on this PE, and on those below it
   for (const std::uint64_t count : counted) here += count;

@@ -37,6 +37,10 @@ bool Completion::step() {
       return drain();
     case Phase::kGather:
       return gather();
+    case Phase::kExchange:
+      if (!transport_.test_exchange()) return false;
+      complete(false);
+      return true;
   }
   return false;
 }
@@ -48,6 +52,12 @@ bool Completion::begin() {
     transport_.begin_gather(active_->mine);
     phase_ = Phase::kGather;
     now_waits_for("a gather: some PE has not called it");
+    return true;
+  }
+  if (active_->kind == Kind::kExchange) {
+    transport_.begin_exchange(active_->exchange);
+    phase_ = Phase::kExchange;
+    now_waits_for("other PEs' part of a collective call");
     return true;
   }
   for (CompletionStage* const stage : stages_) stage->begin(*active_);

@@ -1,4 +1,4 @@
-// When everything is applied: serves the user's quiet, barrier_all and gathers.
+// When everything is applied: serves the user's quiet, barrier_all, gathers and exchanges.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace esker {
 /// Mattern's four counters (1987) over a list of stages; docs/design/completion.md says why and what it
 /// costs.
 ///
-/// State    idle -> (gather) or (flush -> peers) or (flush -> drain -> gather -> ...) -> idle
+/// State    idle -> (gather) or (exchange) or (flush -> peers) or (flush -> drain -> gather -> ...) -> idle
 /// Contract The network's owner calls step(); post() and the racy observations are for any thread. One
 ///          request at a time, which stays valid until it is done or the job has failed.
 /// Protocol A barrier repeats rounds: all stages are flushed and drained, then PEs gather what they have sent
@@ -51,10 +51,13 @@ class Completion {
   bool step();
   bool is_active() const { return active_ != nullptr; }
   /// A quiet or a barrier is served: what stages hold should leave.
-  bool is_flushing() const { return is_active() && active_->kind != NetworkRequest::Kind::kGather; }
+  bool is_flushing() const {
+    return is_active() &&
+           (active_->kind == NetworkRequest::Kind::kQuiet || active_->kind == NetworkRequest::Kind::kBarrier);
+  }
 
  private:
-  enum class Phase { kFlush, kPeers, kDrain, kGather };
+  enum class Phase { kFlush, kPeers, kDrain, kGather, kExchange };
   struct Sums {
     std::uint64_t applied = 0;
     std::uint64_t sent = 0;

@@ -75,7 +75,8 @@ std::string first_reason(Transport& transport, const std::string& why) {
   const auto reasons = gather_bytes(transport, std::as_bytes(std::span(why)));
   for (std::size_t pe = 0; pe < reasons.size(); ++pe) {
     const std::string_view reason(reinterpret_cast<const char*>(reasons[pe].data()), reasons[pe].size());
-    if (!reason.empty()) return fmt::format("PE {}: {}", pe, reason);
+    if (!reason.empty())
+      return fmt::format("{}: {}", name_of(transport, static_cast<std::uint32_t>(pe)), reason);
   }
   return {};
 }

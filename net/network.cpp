@@ -28,7 +28,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
     : failure_{failure},
       user_bell_{user_bell},
       tracer_{settings.tracer},
-      pe_{transport.pe()},
+      name_{name_of(transport, transport.pe())},
       bell_{transport.bell() != nullptr ? *transport.bell() : own_bell_, {}},
       shipping_{
           {settings.destinations, settings.submit_capacity, settings.grown_limit_bytes, settings.tracer},
@@ -125,7 +125,7 @@ bool Network::has_news() const {
 }
 
 void Network::fail(const Error& error) {
-  failure_.set(error.kind(), fmt::format("PE {}: {}", pe_, error.what()));
+  failure_.set(error.kind(), fmt::format("{}: {}", name_, error.what()));
   user_bell_.ring();
   bell_.ring();
 }

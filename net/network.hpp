@@ -160,8 +160,8 @@ class Network final : public BufferSink {
   Failure& failure_;
   Doorbell& user_bell_;
   Tracer* const tracer_;
-  const std::uint32_t pe_;
-  Doorbell own_bell_;  // of a transport without one
+  const std::string name_;  // this PE's, for messages
+  Doorbell own_bell_;       // of a transport without one
   OwnerBell bell_;
   Shipping shipping_;
   Control control_;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <esker/net/transport.hpp>
@@ -13,9 +14,10 @@ namespace esker {
 ///           `done`; the owner writes those two.
 struct NetworkRequest {
   enum class Kind {
-    kGather,   // `mine` to every PE's `all`
-    kQuiet,    // every message that this PE has sent is applied
-    kBarrier,  // every message that any PE has sent is applied, those of handlers too
+    kGather,    // `mine` to every PE's `all`
+    kQuiet,     // every message that this PE has sent is applied
+    kExchange,  // of `exchange`
+    kBarrier,   // every message that any PE has sent is applied, those of handlers too
   };
   /// Words of `mine.values` that Completion fills in a barrier; the user's thread has the others.
   enum BarrierValue : std::uint8_t { kApplied, kSent, kMaySend, kNotFinal, kBarrierValues };
@@ -25,8 +27,9 @@ struct NetworkRequest {
   GatherBlock mine;  // kBarrier and kGather: collective and sequence set
   std::uint64_t flush_epoch =
       0;  // kQuiet and kBarrier: of the aggregators' flush that the user's thread asked for
-  std::vector<GatherBlock> all;   // kBarrier and kGather: one a PE
-  std::atomic<bool> done{false};  // [done] release by the owner / acquire by the user's thread
+  std::shared_ptr<Exchange> exchange;  // kExchange
+  std::vector<GatherBlock> all;        // kBarrier and kGather: one a PE
+  std::atomic<bool> done{false};       // [done] release by the owner / acquire by the user's thread
 };
 
 }  // namespace esker

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <esker/net/exchange.hpp>
 #include <esker/queue/doorbell.hpp>
 
 namespace esker {
@@ -49,6 +51,8 @@ class Transport {
   virtual bool is_for_any_thread() const = 0;
   virtual std::uint32_t pe() const = 0;
   virtual std::uint32_t n_pes() const = 0;
+  /// The number of a PE in MPI_COMM_WORLD, where it may be another one than here.
+  virtual std::uint32_t world_rank(std::uint32_t of_pe) const { return of_pe; }
   /// PEs that share this PE's memory, itself included.
   virtual std::uint32_t pes_on_host() const = 0;
   /// What frames may come to take of this PE's memory, beside the caller's buffers and a message library's
@@ -75,6 +79,12 @@ class Transport {
   /// True once `all`, one block a PE, is complete.
   virtual bool test_gather(std::span<GatherBlock> all) = 0;
 
+  /// Starts the one exchange that may be under way, and no gather beside it. Collective. The transport keeps
+  /// it until it is done; where it leaves before that, for ever.
+  virtual void begin_exchange(std::shared_ptr<Exchange> exchange) = 0;
+  /// True once this PE's part is done: `receive` is complete, and `send` needed no more.
+  virtual bool test_exchange() = 0;
+
   /// The reason if a peer is known to have died, else empty.
   virtual std::string find_dead_peer() = 0;
 
@@ -89,6 +99,13 @@ class Transport {
   /// Ends the whole job at once with this exit status.
   [[noreturn]] virtual void abort(int status) = 0;
 };
+
+/// For messages: "PE 3", or "PE 3 (world rank 5)" where the two differ.
+inline std::string name_of(const Transport& transport, std::uint32_t pe) {
+  const std::string name = "PE " + std::to_string(pe);
+  const std::uint32_t rank = transport.world_rank(pe);
+  return rank == pe ? name : name + " (world rank " + std::to_string(rank) + ")";
+}
 
 /// Bytes of the largest frame a transport must carry, and how many it keeps ready to receive.
 struct TransportLimits {

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <thread>
-#include <type_traits>
+#include <utility>
 
 namespace esker {
 namespace {
@@ -34,12 +32,6 @@ class Waiting {
   const bool before_;
 };
 
-template <class T>
-T combine(T a, T b, Reduction reduction) {
-  if (reduction == Reduction::kSum) return a + b;
-  return reduction == Reduction::kMin ? std::min(a, b) : std::max(a, b);
-}
-
 }  // namespace
 
 const char* to_string(Collective collective) {
@@ -54,10 +46,28 @@ const char* to_string(Collective collective) {
       return "register_handler";
     case Collective::kBarrier:
       return "barrier_all";
-    case Collective::kReduce:
-      return "all_reduce";
     case Collective::kEnd:
       return "~Runtime";
+    case Collective::kSync:
+      return "sync_all";
+    case Collective::kBroadcast:
+      return "broadcast";
+    case Collective::kGather:
+      return "gather";
+    case Collective::kAllGather:
+      return "all_gather";
+    case Collective::kScatter:
+      return "scatter";
+    case Collective::kReduce:
+      return "reduce";
+    case Collective::kAllReduce:
+      return "all_reduce";
+    case Collective::kScan:
+      return "exclusive_scan";
+    case Collective::kAllToAll:
+      return "all_to_all";
+    case Collective::kSort:
+      return "sort";
   }
   return "no collective call of Esker";
 }
@@ -113,33 +123,14 @@ std::vector<GatherBlock> Collectives::gather(Collective collective, const Values
   return request_.all;
 }
 
-template <class T>
-void Collectives::all_reduce(std::span<T> values, Reduction reduction) {
-  // Before the first five values stands what the PEs must agree on; later gathers carry six.
-  const std::uint64_t mine =
-      values.size() << 3 | (std::is_same_v<T, double> ? 4u : 0u) | static_cast<std::uint64_t>(reduction);
-  for (std::size_t at = 0; at == 0 || at < values.size();) {
-    const std::size_t head = at == 0 ? 1 : 0;
-    const std::size_t n = std::min<std::size_t>(6 - head, values.size() - at);
-    Values words{mine};
-    if (n > 0) std::memcpy(words.data() + head, values.data() + at, n * sizeof(T));
-    const auto blocks = gather(Collective::kReduce, words);
-    if (head == 1) require_same_reduction(blocks);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
-        T other;
-        std::memcpy(&other, &blocks[pe].values[head + i], sizeof other);
-        T& value = values[at + i];
-        value = pe == 0 ? other : combine(value, other, reduction);
-      }
-    }
-    if (n == 0) break;
-    at += n;
-  }
+void Collectives::exchange(Collective collective, std::shared_ptr<Exchange> exchange) {
+  const CurrentCall::Scope call(call_, to_string(collective));
+  const Network::Driving driving(waits_.drives());
+  new_request(NetworkRequest::Kind::kExchange, to_string(collective));
+  request_.exchange = std::move(exchange);
+  serve();
+  request_.exchange.reset();
 }
-
-template void Collectives::all_reduce(std::span<std::uint64_t> values, Reduction reduction);
-template void Collectives::all_reduce(std::span<double> values, Reduction reduction);
 
 GatherBlock Collectives::new_block(Collective collective) {
   GatherBlock mine;
@@ -171,29 +162,13 @@ void Collectives::require_same_call() {
       waits_.wait(
           "the reason why a PE has left", [&] { return WaitLoop::Clock::now() >= until; },
           false);  // throws it
-      throw Error(Error::Kind::kNetwork, fmt::format("PE {} has left the job by an exception", pe));
+      throw Error(Error::Kind::kNetwork, fmt::format("{} has left the job by an exception", job_.name(pe)));
     }
-    throw Error(
-        Error::Kind::kContract,
-        fmt::format("PE {} is in {} (its collective call number {}) while PE {} is in {} (number {}): "
-                    "collective calls must come in the same order on every PE",
-                    job_.pe, request_.call, request_.mine.sequence, pe,
-                    to_string(static_cast<Collective>(other.collective)), other.sequence));
-  }
-}
-
-/// What all_reduce() gathers first: the number of values, their type and the operation.
-void Collectives::require_same_reduction(const std::vector<GatherBlock>& blocks) const {
-  const auto in_words = [](std::uint64_t word) {
-    constexpr std::array<const char*, 4> kNames{"sum", "minimum", "maximum", "unknown reduction"};
-    return fmt::format("the {} of {} {}", kNames[word & 3], word >> 3,
-                       (word & 4) != 0 ? "doubles" : "64-bit integers");
-  };
-  for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
-    if (blocks[pe].values[0] == blocks[0].values[0]) continue;
     throw Error(Error::Kind::kContract,
-                fmt::format("all_reduce: PE {} asks for {}, PE 0 for {}: these must be the same on every PE",
-                            pe, in_words(blocks[pe].values[0]), in_words(blocks[0].values[0])));
+                fmt::format("{} is in {} (its collective call number {}) while {} is in {} (number {}): "
+                            "collective calls must come in the same order on every PE",
+                            job_.name(), request_.call, request_.mine.sequence, job_.name(pe),
+                            to_string(static_cast<Collective>(other.collective)), other.sequence));
   }
 }
 

@@ -1,14 +1,16 @@
-// The calls in which PEs come together: gathers, barriers, reductions; and quiet, which is this PE's alone.
+// The calls in which PEs come together: gathers, exchanges, barriers; and quiet, which is this PE's alone.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <memory>
 #include <vector>
 
 #include <esker/aggregator/aggregator.hpp>
+#include <esker/device/error.hpp>
 #include <esker/net/network.hpp>
 #include <esker/net/network_request.hpp>
 #include <esker/runtime.hpp>
@@ -20,7 +22,24 @@
 namespace esker {
 
 /// What a gather is for, so that PEs in different calls notice.
-enum class Collective : std::uint32_t { kStart = 1, kAllocate, kFree, kRegister, kBarrier, kReduce, kEnd };
+enum class Collective : std::uint32_t {
+  kStart = 1,
+  kAllocate,
+  kFree,
+  kRegister,
+  kBarrier,
+  kEnd,
+  kSync,
+  kBroadcast,
+  kGather,
+  kAllGather,
+  kScatter,
+  kReduce,
+  kAllReduce,
+  kScan,
+  kAllToAll,
+  kSort,
+};
 const char* to_string(Collective collective);
 
 /// How long a PE that leaves by an exception waits for the others, and they for its reason.
@@ -51,9 +70,11 @@ class Collectives {
   void barrier(Collective collective, bool leaves = false);
   /// Every PE's values.
   std::vector<GatherBlock> gather(Collective collective, const Values& values);
-  /// Element by element over the PEs.
-  template <class T>
-  void all_reduce(std::span<T> values, Reduction reduction);
+  /// Bytes, once a gather has shown that all PEs are in this call and mean the same.
+  void exchange(Collective collective, std::shared_ptr<Exchange> exchange);
+  /// What this PE's part of a call has thrown where others wait for it: they all throw it.
+  void fail(const Error& error) { network_.fail(error); }
+  CurrentCall& call() { return call_; }
 
   /// Any thread, racy: the user's thread waits for others.
   bool was_waiting() const { return waiting_.load(std::memory_order_relaxed); }
@@ -64,7 +85,6 @@ class Collectives {
   void serve();
   void serve_quiet();
   void require_same_call();
-  void require_same_reduction(const std::vector<GatherBlock>& blocks) const;
 
   const JobShape job_;
   CurrentCall& call_;
@@ -77,8 +97,5 @@ class Collectives {
   std::uint32_t calls_ = 0;  // collective ones
   std::atomic<bool> waiting_{false};
 };
-
-extern template void Collectives::all_reduce(std::span<std::uint64_t> values, Reduction reduction);
-extern template void Collectives::all_reduce(std::span<double> values, Reduction reduction);
 
 }  // namespace esker

@@ -19,6 +19,11 @@ class CurrentCall {
 
   explicit CurrentCall(const Failure& failure) : failure_{failure} {}
 
+  struct Call {
+    const char* name = nullptr;
+    Clock::time_point since;
+    bool is_kernel = false;
+  };
   /// Refuses calls after a failure: throws it.
   class Scope {
    public:
@@ -28,14 +33,13 @@ class CurrentCall {
       current_.thrown_.clear();
       current_.count_one();
       const std::lock_guard lock(current_.mutex_);
-      current_.name_ = name;
-      current_.since_ = Clock::now();
-      current_.is_kernel_ = is_kernel;
+      before_ = current_.call_;
+      current_.call_ = {name, Clock::now(), is_kernel};
     }
     ~Scope() {
       {
         const std::lock_guard lock(current_.mutex_);
-        current_.name_ = nullptr;
+        current_.call_ = before_;
       }
       current_.count_one();
     }
@@ -44,6 +48,7 @@ class CurrentCall {
 
    private:
     CurrentCall& current_;
+    Call before_;  // where a call is made of others
   };
 
   struct Seen {
@@ -54,8 +59,9 @@ class CurrentCall {
   /// Nothing: the user's thread is outside Esker.
   std::optional<Seen> was_in() const {
     const std::lock_guard lock(mutex_);  // also keeps the name from going meanwhile
-    if (name_ == nullptr) return std::nullopt;
-    return Seen{name_, std::chrono::duration<double>(Clock::now() - since_).count(), is_kernel_};
+    if (call_.name == nullptr) return std::nullopt;
+    return Seen{call_.name, std::chrono::duration<double>(Clock::now() - call_.since).count(),
+                call_.is_kernel};
   }
 
   /// Grows with each call that begins or ends.
@@ -71,9 +77,7 @@ class CurrentCall {
   std::atomic<std::uint64_t> count_{0};
   std::string thrown_;
   mutable std::mutex mutex_;
-  const char* name_ = nullptr;  // guarded by mutex_
-  Clock::time_point since_;     // guarded by mutex_
-  bool is_kernel_ = false;      // guarded by mutex_
+  Call call_;  // guarded by mutex_
 };
 
 }  // namespace esker

@@ -22,12 +22,12 @@ std::uint16_t HandlerRegistry::add(HandlerTable::Entry entry, const JobShape& jo
     const auto& first = blocks[0].values;
     const auto& other = blocks[pe].values;
     if (other == first) continue;
-    throw Error(
-        Error::Kind::kHandler,
-        fmt::format("register_handler '{}': PE {} and PE 0 register different handlers as number {}: {} a "
-                    "message of {} words for a target of {} bytes here, {} words for {} bytes there",
-                    name, pe, next, other[0] == first[0] ? "same name," : "another name,", other[1], other[2],
-                    first[1], first[2]));
+    throw Error(Error::Kind::kHandler,
+                fmt::format("register_handler '{}': {} and {} register different handlers as number {}: {} a "
+                            "message of {} words for a target of {} bytes here, {} words for {} bytes there",
+                            name, job.name(pe), job.name(0), next,
+                            other[0] == first[0] ? "same name," : "another name,", other[1], other[2],
+                            first[1], first[2]));
   }
   executor.add_handler(next, entry, context);
   entry.device = nullptr;

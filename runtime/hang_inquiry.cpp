@@ -31,13 +31,16 @@ Outlook judge(std::span<const PeAnswer> answers, milliseconds limit) {
 std::string describe_wait(std::span<const PeAnswer> answers, milliseconds still, Outlook outlook,
                           std::uint32_t pe) {
   const bool goes_on = outlook == Outlook::kMayEnd;
-  const std::string prefix = fmt::format("esker: {}PE {}: ", goes_on ? "warning: " : "", pe);
+  const auto name_of = [&](std::size_t i) {
+    return answers[i].name.empty() ? fmt::format("PE {}", i) : answers[i].name;
+  };
+  const std::string prefix = fmt::format("esker: {}{}: ", goes_on ? "warning: " : "", name_of(pe));
   std::string text =
       fmt::format("{}nothing has moved for {:.0f} s (ESKER_HANG_SECONDS; 0 turns this off); {}\n", prefix,
                   in_seconds(still), goes_on ? "the job goes on" : "every PE waits, and none can go on");
   const auto add = [&](std::size_t i) {
     const PeAnswer& answer = answers[i];
-    text += fmt::format("{}  PE {}{} {}\n", prefix, i,
+    text += fmt::format("{}  {}{} {}\n", prefix, name_of(i),
                         answer.process != 0 ? fmt::format(" (process {})", answer.process) : "",
                         answer.status ? answer.status->doing : "does not answer: " + answer.why_silent);
   };

@@ -30,6 +30,7 @@ struct PeAnswer {
   std::chrono::milliseconds silent{};  // then: since the first question that it has not answered
   bool may_be_silent = false;  // then: its process is stopped, or the program's thread owns the network
   std::string why_silent;      // then: "state T (stopped)"
+  std::string name;            // for messages, where it is not "PE" and its number
   std::int64_t process = 0;    // 0: not known
 };
 

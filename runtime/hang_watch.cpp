@@ -46,7 +46,8 @@ std::string find_stuck_stage(const StageSnapshot& s) {
 }
 
 void write_hang_report(const StageSnapshot& s, const std::string& headline, const std::string& file_prefix) {
-  const std::string prefix = fmt::format("esker: PE {}: ", s.pe);
+  const std::string prefix =
+      s.name.empty() ? fmt::format("esker: PE {}: ", s.pe) : fmt::format("esker: {}: ", s.name);
   const std::string stuck = find_stuck_stage(s);
   std::string text = prefix + headline + "\n";
   text += fmt::format("{}  user thread: {}\n", prefix, s.user_thread);

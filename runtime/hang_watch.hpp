@@ -17,6 +17,7 @@ struct StageSnapshot {
     std::uint64_t messages_sent, buffers_sent, messages_received, buffers_received, buffers_applied;
   };
   std::uint32_t pe = 0;
+  std::string name;            // for messages, where it is not "PE" and its number
   std::string user_thread;     // the call it waits in and for how long, or that it is outside
   std::string network_thread;  // what the call waits for there
   std::string handler;         // running, if any

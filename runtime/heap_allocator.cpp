@@ -23,9 +23,10 @@ void* HeapAllocator::allocate_bytes(std::uint64_t count, std::size_t element_byt
   for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
     const auto& other = blocks[pe].values;
     if (other[0] == blocks[0].values[0] && other[1] == blocks[0].values[1]) continue;
-    throw Error(Error::Kind::kContract,
-                fmt::format("heap().allocate: PE {} asks for {} elements of {} bytes, PE 0 for {} of {}", pe,
-                            other[0], other[1], blocks[0].values[0], blocks[0].values[1]));
+    throw Error(
+        Error::Kind::kContract,
+        fmt::format("heap().allocate: {} asks for {} elements of {} bytes, {} for {} of {}", job_.name(pe),
+                    other[0], other[1], job_.name(0), blocks[0].values[0], blocks[0].values[1]));
   }
   const auto offset = countable ? memory_.find(bytes) : std::nullopt;
   if (!offset) {
@@ -39,9 +40,9 @@ void* HeapAllocator::allocate_bytes(std::uint64_t count, std::size_t element_byt
     if (blocks[pe].values[2] < bytes) {
       throw Error(
           Error::Kind::kOutOfMemory,
-          fmt::format("heap().allocate: {} on each PE are more than the {} that PE {}'s share of its host's "
+          fmt::format("heap().allocate: {} on each PE are more than the {} that {}'s share of its host's "
                       "memory has left; use fewer PEs a host or a smaller problem",
-                      in_mib(bytes), in_mib(blocks[pe].values[2]), pe));
+                      in_mib(bytes), in_mib(blocks[pe].values[2]), job_.name(pe)));
     }
   }
   const bool taken = memory_.take(*offset, bytes);
@@ -51,7 +52,7 @@ void* HeapAllocator::allocate_bytes(std::uint64_t count, std::size_t element_byt
     if (results[pe].values[0] == 1) continue;
     if (taken) memory_.release(*offset);
     throw Error(Error::Kind::kOutOfMemory,
-                fmt::format("heap().allocate: PE {}'s host has no {} left", pe, in_mib(bytes)));
+                fmt::format("heap().allocate: {}'s host has no {} left", job_.name(pe), in_mib(bytes)));
   }
   return memory_.base() + *offset;
 }
@@ -61,8 +62,9 @@ void HeapAllocator::free_bytes(void* at) {
   const auto blocks = collectives_.gather(Collective::kFree, {offset, 0, 0, 0, 0, 0});
   for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
     if (blocks[pe].values[0] == blocks[0].values[0]) continue;
-    throw Error(Error::Kind::kContract, fmt::format("heap().free: PE {} frees offset {:#x}, PE 0 {:#x}", pe,
-                                                    blocks[pe].values[0], blocks[0].values[0]));
+    throw Error(Error::Kind::kContract,
+                fmt::format("heap().free: {} frees offset {:#x}, {} {:#x}", job_.name(pe),
+                            blocks[pe].values[0], job_.name(0), blocks[0].values[0]));
   }
   if (!memory_.release(offset))
     misuse(fmt::format("heap().free: nothing is allocated at offset {:#x}", offset));

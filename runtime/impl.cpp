@@ -51,12 +51,13 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
               waits_,
               failure_},
       collectives_{job_, call_, *aggregators_, sender_, *network_, waits_},
+      data_{job_, collectives_, *executor_},
       heap_{job_, memory_, *executor_, context_, collectives_, failure_},
-      workers_{lane_threads_, context_, fmt::format("PE {}", job_.pe)},
+      workers_{lane_threads_, context_, job_.name()},
       launches_{workers_, *executor_, call_, *aggregators_, sender_, owner_, failure_, trace_.tracer()},
       supervision_{{config_, job_, failure_, bell_, owner_, *network_, *aggregators_, workers_, *executor_,
                     queue_, lanes_, producers_, call_, collectives_, waits_, trace_}} {
-  set_thread_name(fmt::format("PE {}", job_.pe));
+  name_before_ = set_thread_name(job_.name());
   connect();
   owner_.run(
       *network_, [this] { supervision_.poll(); }, [this] { supervision_.check_for_hang(); });
@@ -72,8 +73,9 @@ Runtime::Impl::~Impl() {
   // Threads first, then the network, then the pools whose buffers it may still hold.
   aggregators_->stop();
   if (!executor_->abandon(std::chrono::seconds{config_.hang_seconds})) {
-    std::fprintf(stderr, "esker: PE %u: %s; a kernel still runs after %u s, and the process ends\n", job_.pe,
-                 failure_.is_set() ? failure_.message().c_str() : "the job has ended", config_.hang_seconds);
+    std::fprintf(stderr, "esker: %s: %s; a kernel still runs after %u s, and the process ends\n",
+                 job_.name().c_str(), failure_.is_set() ? failure_.message().c_str() : "the job has ended",
+                 config_.hang_seconds);
     std::_Exit(EXIT_FAILURE);
   }
   network_.reset();
@@ -153,7 +155,7 @@ void Runtime::Impl::end(bool in_exception) noexcept {
   } catch (const std::exception& error) {
     if (!in_exception) say("at the end of Runtime", error);
     failure_.set(Error::Kind::kNetwork,
-                 fmt::format("PE {} has left the job by an exception{}", job_.pe, why));
+                 fmt::format("{} has left the job by an exception{}", job_.name(), why));
     network_->bell().ring();
   }
   try {
@@ -161,11 +163,11 @@ void Runtime::Impl::end(bool in_exception) noexcept {
   } catch (const std::exception& error) {
     say("closing the network", error);
   }
-  set_thread_name({});
+  set_thread_name(name_before_);
 }
 
 void Runtime::Impl::say(const char* when, const std::exception& error) const noexcept {
-  std::fprintf(stderr, "esker: PE %u: %s: %s\n", job_.pe, when, error.what());
+  std::fprintf(stderr, "esker: %s: %s: %s\n", job_.name().c_str(), when, error.what());
 }
 
 Statistics Runtime::Impl::statistics() const {

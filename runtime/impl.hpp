@@ -14,6 +14,7 @@
 #include <esker/runtime.hpp>
 #include <esker/runtime/collectives.hpp>
 #include <esker/runtime/current_call.hpp>
+#include <esker/runtime/data_collectives.hpp>
 #include <esker/runtime/handler_registry.hpp>
 #include <esker/runtime/heap_allocator.hpp>
 #include <esker/runtime/heap_memory.hpp>
@@ -55,6 +56,7 @@ class Runtime::Impl {
   LaneExecutor& executor() { return *executor_; }
   Collectives& collectives() { return collectives_; }
   HostSender& sender() { return sender_; }
+  DataCollectives& data() { return data_; }
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
   Mail& mail() { return network_->mail(); }
@@ -107,11 +109,13 @@ class Runtime::Impl {
   Producers producers_;
   HostSender sender_;
   Collectives collectives_;
+  DataCollectives data_;
   HeapAllocator heap_;
   LaneWorkers workers_;
   Launches launches_;
   Supervision supervision_;
   std::uint64_t declared_bytes_ = 0;
+  std::string name_before_;  // of the user's thread: another Runtime's
   bool ended_ = false;
 };
 

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace esker {
 
 struct JobShape {
   std::uint32_t pe;
   std::uint32_t n_pes;
-  std::uint32_t destinations;  // n_pes; more in the one-node projection
-  std::uint32_t pes_on_host;   // this one included
+  std::uint32_t destinations;                                       // n_pes; more in the one-node projection
+  std::uint32_t pes_on_host;                                        // this one included
+  std::shared_ptr<const std::vector<std::string>> names = nullptr;  // by PE; null: no world ranks to name
+
+  /// For messages: "PE 3", or "PE 3 (world rank 5)" where that differs.
+  std::string name(std::uint32_t of_pe) const {
+    return names == nullptr ? "PE " + std::to_string(of_pe) : (*names)[of_pe];
+  }
+  std::string name() const { return name(pe); }
 };
 
 }  // namespace esker

@@ -45,7 +45,7 @@ class LaneExecutor {
   virtual std::uint64_t available_bytes(const HeapMemory& heap) const = 0;
   /// Messages may touch offsets below this from now on.
   virtual void set_heap_end(std::uint64_t bytes) = 0;
-  /// Wait for this PE's kernels.
+  /// Wait for this PE's kernels. Any memory of the device's will do.
   virtual void read(void* to, const std::byte* in_heap, std::uint64_t bytes) = 0;
   virtual void write(std::byte* in_heap, const void* from, std::uint64_t bytes) = 0;
 

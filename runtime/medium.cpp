@@ -91,14 +91,16 @@ std::unique_ptr<Transport> connect_hosts(std::unique_ptr<Transport> mpi, Transpo
   return shared::connect(std::move(mpi), limits, wish_of(peer_memory));
 }
 
+void refuse_a_runtimes_mpi() {
+  if (!mpi_is_a_runtimes.load()) return;
+  throw Error(Error::Kind::kConfiguration,
+              "Runtime: an earlier Runtime of this process has initialised MPI for itself, and MPI cannot be "
+              "initialised again: keep one Runtime for the whole program, or call MPI_Init_thread with "
+              "MPI_THREAD_MULTIPLE before the first Runtime and MPI_Finalize after the last");
+}
+
 Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
-  if (mpi_is_a_runtimes.load()) {
-    throw Error(
-        Error::Kind::kConfiguration,
-        "Runtime: an earlier Runtime of this process has initialised MPI for itself, and MPI cannot be "
-        "initialised again: keep one Runtime for the whole program, or call MPI_Init_thread with "
-        "MPI_THREAD_MULTIPLE before the first Runtime and MPI_Finalize after the last");
-  }
+  refuse_a_runtimes_mpi();
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
   return {[transport, peer_memory](const TransportLimits& limits) {
@@ -130,6 +132,36 @@ Medium choose_medium(const Config& config) {
             return not_one_of_many(world->connect(0, limits), what_to_do);
           },
           true};
+}
+
+Medium over_communicator(const std::vector<std::byte>& mpi_comm, const Config& config) {
+#if ESKER_WITH_MPI
+  if (config.transport == TransportKind::kLoopback) {
+    throw Error(
+        Error::Kind::kConfiguration,
+        "Runtime: its PEs are those of an MPI communicator, and the transport is to be loopback: leave "
+        "--transport out");
+  }
+  refuse_a_runtimes_mpi();
+  const auto ownership = mpi::find_ownership();
+  if (!mpi::is_initialised()) {
+    throw Error(Error::Kind::kConfiguration,
+                "Runtime: the program has a communicator, and has not initialised MPI: call MPI_Init_thread "
+                "before, and MPI_Finalize after the last Runtime");
+  }
+  mpi::check_communicator(mpi_comm);
+  return {[mpi_comm, transport = config.transport,
+           peer_memory = config.peer_memory](const TransportLimits& limits) {
+            return connect_hosts(mpi::connect(limits, mpi_comm), transport, peer_memory, limits);
+          },
+          ownership == mpi::Ownership::kOwnThread};
+#else
+  (void)mpi_comm;
+  (void)config;
+  throw Error(Error::Kind::kConfiguration,
+              "Runtime: this library was built without MPI, and the program has a communicator of MPI's; "
+              "configure it with -DESKER_MPI=ON");
+#endif
 }
 
 }  // namespace esker

@@ -1,8 +1,10 @@
 // How a PE reaches the others.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <esker/config.hpp>
 #include <esker/net/transport.hpp>
@@ -23,5 +25,9 @@ using detail::Medium;
 /// loopback. Error{kConfiguration} if an earlier Runtime has used up MPI, or this process is one of many that
 /// a launcher has started and the medium has but one PE.
 Medium choose_medium(const Config& config);
+
+/// MPI over the program's communicator, which is given by the bytes of its MPI_Comm. Error{kConfiguration}:
+/// the program has not initialised MPI, or the communicator or the settings allow no Runtime.
+Medium over_communicator(const std::vector<std::byte>& mpi_comm, const Config& config);
 
 }  // namespace esker

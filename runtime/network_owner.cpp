@@ -64,7 +64,7 @@ void NetworkOwner::thread_main() {
   {
     std::unique_lock lock(mutex_);
     connected_ = true;
-    set_thread_name("PE " + std::to_string(transport_->pe()));
+    set_thread_name(name_of(*transport_, transport_->pe()));
     changed_.notify_all();
     changed_.wait(lock, [this] { return may_run_; });
   }
@@ -143,7 +143,8 @@ void NetworkOwner::leave() const noexcept {
   try {
     transport_->close(false);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "esker: PE %u: closing the network: %s\n", transport_->pe(), error.what());
+    std::fprintf(stderr, "esker: %s: closing the network: %s\n",
+                 name_of(*transport_, transport_->pe()).c_str(), error.what());
   }
 }
 

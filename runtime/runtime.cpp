@@ -1,4 +1,5 @@
 // The public calls.
+#include <esker/collectives.hpp>
 #include <esker/runtime.hpp>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <esker/device/error.hpp>
 #include <esker/runtime/impl.hpp>
 #include <esker/runtime/medium.hpp>
+#include <esker/runtime/pe_group.hpp>
 
 namespace esker {
 
@@ -40,6 +42,9 @@ Runtime::Impl* Runtime::start(const Config& config, Medium medium) {
 
 Runtime::Runtime(const Config& config) : impl_{start(config, choose_medium(config))} {}
 
+Runtime::Runtime(const Communicator& pes, const Config& config)
+    : impl_{start(config, pes.group_->medium(config))} {}
+
 Runtime::Runtime(const Config& config, detail::Medium medium) : impl_{start(config, std::move(medium))} {}
 
 Runtime::~Runtime() {
@@ -55,10 +60,10 @@ SymmetricHeap& Runtime::heap() noexcept { return impl_->heap(); }
 void Runtime::quiet() { impl_->collectives().quiet(); }
 void Runtime::barrier_all() { impl_->collectives().barrier(Collective::kBarrier); }
 void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) {
-  impl_->collectives().all_reduce(values, reduction);
+  esker::all_reduce(*this, values, reduction);
 }
 void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
-  impl_->collectives().all_reduce(values, reduction);
+  esker::all_reduce(*this, values, reduction);
 }
 bool Runtime::runs_on_device() const noexcept { return impl_->executor().on_device(); }
 void* Runtime::stream() const noexcept { return impl_->executor().stream(); }

@@ -30,35 +30,6 @@ concept Sender = requires(C& context, const std::uint64_t (&words)[2]) {
 };
 
 namespace detail {
-template <class T, class Result>
-inline constexpr bool kTakesReply = false;
-template <class T>
-inline constexpr bool kTakesReply<T, T*> = true;
-template <class T, class Target>
-inline constexpr bool kTakesReply<T, Then<Target, T>> = true;
-template <class T, class Target, class Arguments>
-requires requires(Arguments arguments) {
-  { arguments.value } -> std::same_as<T&>;
-}
-inline constexpr bool kTakesReply<T, Then<Target, Arguments>> = offsetof(Arguments, value) == 0;
-
-/// Says in the compiler's first line what may be wrong.
-template <class T, class Result>
-struct ReplyOrError {
-  static_assert(kTakesReply<T, Result>,
-                "the reply to a request for a T goes to a T*, or to then(handler, target, arguments), whose "
-                "arguments are a T, or a struct whose first member is `T value`");
-  static constexpr bool value = kTakesReply<T, Result>;
-};
-template <class Result, class T>
-concept CheckedReplyFor = ReplyOrError<T, Result>::value;
-}  // namespace detail
-
-/// Where the reply to a request for a T may go: a T* in the symmetric heap of the PE that asks, or then().
-template <class Result, class T>
-concept ReplyFor = detail::kTakesReply<T, Result>;
-
-namespace detail {
 
 /// Says in the compiler's first line what the first argument should be: of a concept it says that much later.
 template <class C>

@@ -34,9 +34,15 @@ Config resolved(Config config) {
 }
 
 JobShape job_of(const Config& config, const Transport& transport) {
-  const JobShape job{transport.pe(), transport.n_pes(),
-                     config.project_pes != 0 ? config.project_pes : transport.n_pes(),
-                     transport.pes_on_host()};
+  JobShape job{transport.pe(), transport.n_pes(),
+               config.project_pes != 0 ? config.project_pes : transport.n_pes(), transport.pes_on_host()};
+  std::vector<std::string> names;
+  bool are_world_ranks = true;
+  for (std::uint32_t pe = 0; pe < job.n_pes; ++pe) {
+    names.push_back(name_of(transport, pe));
+    are_world_ranks &= transport.world_rank(pe) == pe;
+  }
+  if (!are_world_ranks) job.names = std::make_shared<const std::vector<std::string>>(std::move(names));
   if (job.n_pes > kMaxPes || job.destinations > kMaxPes) {
     throw Error(Error::Kind::kConfiguration,
                 fmt::format("{} PEs: a message can name {}", job.n_pes, kMaxPes));
@@ -63,25 +69,25 @@ std::uint64_t agree(const Config& config, const JobShape& job, Collectives& coll
     const auto& first = blocks[0].values;
     if (other[0] != first[0]) {
       throw Error(Error::Kind::kConfiguration,
-                  fmt::format("PE {} and PE 0 run different versions of Esker", pe));
+                  fmt::format("{} and {} run different versions of Esker", job.name(pe), job.name(0)));
     }
     // Where it is automatic it differs with the hosts, and the least holds for all.
     if (config.heap_bytes == 0) memory.lower_limit(other[2]);
     if (other[1] != first[1] || (config.heap_bytes != 0 && other[2] != first[2]) || other[5] != first[5]) {
       throw Error(
           Error::Kind::kConfiguration,
-          fmt::format("PE {} has node_buffer_bytes {}, heap_bytes {}, destinations {}; PE 0 has {}, {}, {}: "
+          fmt::format("{} has node_buffer_bytes {}, heap_bytes {}, destinations {}; {} has {}, {}, {}: "
                       "these must be the same on every PE",
-                      pe, other[1], other[2], other[5], first[1], first[2], first[5]));
+                      job.name(pe), other[1], other[2], other[5], job.name(0), first[1], first[2], first[5]));
     }
     if (other[4] == 0) {
       throw Error(
           Error::Kind::kOutOfMemory,
           fmt::format(
-              "PE {}'s host has too little memory for the PEs on it: each needs {:.1f} MiB beside its "
+              "{}'s host has too little memory for the PEs on it: each needs {:.1f} MiB beside its "
               "heap; use fewer PEs a host, lower --node-buffer-bytes, or raise a limit of address space "
               "(ulimit -v)",
-              pe, static_cast<double>(other[3]) / (1 << 20)));
+              job.name(pe), static_cast<double>(other[3]) / (1 << 20)));
     }
   }
   return declared;

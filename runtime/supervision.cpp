@@ -47,7 +47,7 @@ void Supervision::poll_peers() {
   const std::string dead = w_.owner.transport().find_dead_peer();
   // Found twice, since it may have said why it left, and its words are still on their way.
   if (!dead.empty() && std::exchange(found_dead_peer_, true) && w_.failure.set(Error::Kind::kNetwork, dead)) {
-    std::fputs(fmt::format("esker: PE {}: {}; the job cannot go on\n", w_.job.pe, dead).c_str(), stderr);
+    std::fputs(fmt::format("esker: {}: {}; the job cannot go on\n", w_.job.name(), dead).c_str(), stderr);
     w_.network.bell().ring();
     w_.user_bell.ring();
   }
@@ -76,6 +76,7 @@ void Supervision::poll_for_hang(Clock::time_point now) {
     const PeerProcess process = w_.owner.transport().find_process(pe);
     const bool stopped = process.state == 'T' || process.state == 't';
     PeAnswer& answer = answers[pe];
+    answer.name = w_.job.name(pe);
     answer.process = process.id;
     answer.may_be_silent = stopped || !w_.owner.has_own_thread();
     answer.why_silent = stopped ? fmt::format("state {} (stopped)", process.state)
@@ -146,6 +147,7 @@ void Supervision::heard_answer(std::uint32_t pe, std::uint64_t value, std::strin
 StageSnapshot Supervision::snapshot() const {
   StageSnapshot s;
   s.pe = w_.job.pe;
+  s.name = w_.job.name();
   if (const auto call = w_.call.was_in()) {
     s.user_thread = fmt::format("in {} for {:.1f} s", call->name, call->seconds);
     if (const auto lanes = w_.waits.lanes_waiting(); lanes > 0) {
@@ -199,13 +201,14 @@ void Supervision::heard_hang_report(std::uint32_t pe, std::uint64_t sent_by_it) 
       w_.network.shipping().peer(pe).messages_received.load(std::memory_order_relaxed);
   const std::string missing =
       sent_by_it == arrived
-          ? fmt::format("PE {} reports a hang; all of its {} messages have arrived here", pe, sent_by_it)
+          ? fmt::format("{} reports a hang; all of its {} messages have arrived here", w_.job.name(pe),
+                        sent_by_it)
           : fmt::format(
-                "PE {} reports a hang; stuck stage ship: PE {} sent {} messages to PE {}, {} have arrived, "
-                "PE {} owes {}",
-                pe, pe, sent_by_it, w_.job.pe, arrived, pe, sent_by_it - arrived);
-  std::fputs(fmt::format("esker: PE {}: {}\n", w_.job.pe, missing).c_str(), stderr);
-  report_hang(fmt::format("PE {} has seen nothing move", pe));
+                "{0} reports a hang; stuck stage ship: {0} sent {1} messages to {2}, {3} have arrived, "
+                "{0} owes {4}",
+                w_.job.name(pe), sent_by_it, w_.job.name(), arrived, sent_by_it - arrived);
+  std::fputs(fmt::format("esker: {}: {}\n", w_.job.name(), missing).c_str(), stderr);
+  report_hang(fmt::format("{} has seen nothing move", w_.job.name(pe)));
   broadcast_hang_report();  // what this PE has sent, the others cannot know
 }
 

@@ -12,8 +12,9 @@
 //   statistics.hpp   Statistics, StageStatistics
 //   build_info.hpp   what this library was built as
 //
-// Three that few programs need are not among them, since they take long to compile: config.hpp, the settings;
-// command_line.hpp, a program's own options beside them; and device.hpp, a GPU or the host's cores without
+// Those that few programs need are not among them: config.hpp, the settings; command_line.hpp, a program's
+// own options beside them; collectives.hpp, collective calls on data, and a sort; communicator.hpp, and
+// mpi.hpp for an MPI_Comm, Runtimes over some of the PEs; and device.hpp, a GPU or the host's cores without
 // messages.
 #pragma once
 

@@ -19,20 +19,24 @@
 
 namespace esker {
 
-struct Config;  // <esker/config.hpp>
-class Device;   // <esker/device.hpp>
+class Communicator;  // <esker/communicator.hpp>, and for an MPI_Comm <esker/mpi.hpp>
+struct Config;       // <esker/config.hpp>
+class Device;        // <esker/device.hpp>
 
 namespace gpu {
 class KernelFacts;
 class Occupancy;
 }  // namespace gpu
 
-enum class Reduction { kSum, kMin, kMax };
+/// How all_reduce() and its like (<esker/collectives.hpp>) combine two values. The last three are of
+/// integers.
+enum class Reduction { kSum, kMin, kMax, kProduct, kAnd, kOr, kXor };
 enum class Comparison { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
 
 namespace detail {
 struct Medium;
 class TaskCourier;
+class CollectiveCalls;
 /// What Runtime's templates do, in each compiler pass another thing (runtime/kernel_dispatch.hpp).
 template <class Pass>
 struct Dispatch;
@@ -51,8 +55,9 @@ struct Dispatch;
 /// Errors   Error from set-up and collective calls. A failure on a runtime thread or on another PE is
 ///          kept and thrown by this PE's next call, or by the one that waits. Misuse aborts.
 ///
-/// A process may have several, one after the other or at a time, but for one case: a Runtime that initialises
-/// MPI finalises it, so none can follow or join it. Programs that need that initialise MPI themselves.
+/// A process may have several, one after the other or at a time, over all PEs or over some of them
+/// (<esker/communicator.hpp>), but for one case: a Runtime that initialises MPI finalises it, so none can
+/// follow or join it. Programs that need that initialise MPI themselves.
 class ESKER_API Runtime : public HostOperations {
  public:
   /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads
@@ -60,6 +65,9 @@ class ESKER_API Runtime : public HostOperations {
   Runtime(int& argc, char** argv);
   /// Collective. The same settings on every PE, but for device, cpu_threads and what is local.
   explicit Runtime(const Config& config);
+  /// Collective over these PEs: the ranks of an MPI communicator of the program's, or threads of this
+  /// process.
+  Runtime(const Communicator& pes, const Config& config);
 
   /// For tests: over a transport of their own (runtime/medium.hpp).
   Runtime(const Config& config, detail::Medium medium);
@@ -151,8 +159,10 @@ class ESKER_API Runtime : public HostOperations {
                                                                                   std::move(function))};
   }
 
-  /// Collective. Element by element over the PEs; every PE gets the result. Error{kContract} on every PE, and
-  /// all values as they were, if the PEs differ in the number or type of values or in the reduction.
+  /// Collective. Element by element over the PEs; every PE gets the result. What esker::all_reduce() does for
+  /// any type and operation (<esker/collectives.hpp>, where the other collective calls are too), for the two
+  /// types that most programs have. Error{kContract} on every PE, and all values as they were, if the PEs
+  /// differ in the number or type of values or in the reduction.
   void all_reduce(std::span<std::uint64_t> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
 
@@ -187,6 +197,7 @@ class ESKER_API Runtime : public HostOperations {
  private:
   template <class>
   friend struct detail::Dispatch;
+  friend class detail::CollectiveCalls;
   friend class detail::TaskCourier;
   friend class HostOperations;
   using HostWorker = detail::HostWorker;

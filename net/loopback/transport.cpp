@@ -30,7 +30,10 @@ struct Packet {
 class World::Shared {
  public:
   explicit Shared(std::uint32_t n)
-      : inbox(n), blocks{std::vector<GatherBlock>(n), std::vector<GatherBlock>(n)} {}
+      : inbox(n),
+        blocks{std::vector<GatherBlock>(n), std::vector<GatherBlock>(n)},
+        exchanges{std::vector<std::shared_ptr<const Exchange>>(n),
+                  std::vector<std::shared_ptr<const Exchange>>(n)} {}
 
   struct Inbox {
     std::mutex mutex;
@@ -41,8 +44,13 @@ class World::Shared {
 
   // Gathers alternate between two sets of blocks: nobody starts the next but one before all have read.
   std::mutex gather_mutex;
-  std::vector<GatherBlock> blocks[2];        // guarded by gather_mutex
-  std::uint64_t arrived[2] = {0, 0};         // guarded by gather_mutex; grows by n a gather
+  std::vector<GatherBlock> blocks[2];  // guarded by gather_mutex
+  std::uint64_t arrived[2] = {0, 0};   // guarded by gather_mutex; grows by n a gather
+  // Exchanges likewise, but that each ends when all have taken what is theirs: then nobody reads another
+  // one's.
+  std::vector<std::shared_ptr<const Exchange>> exchanges[2];  // guarded by gather_mutex
+  std::uint64_t begun[2] = {0, 0};           // guarded by gather_mutex; grow by n an exchange
+  std::uint64_t taken[2] = {0, 0};           // guarded by gather_mutex
   std::atomic<std::int64_t> left_early{-1};  // a PE that closed without its peers
 };
 
@@ -120,6 +128,37 @@ class LoopbackTransport final : public Transport {
     return true;
   }
 
+  void begin_exchange(std::shared_ptr<Exchange> exchange) override {
+    exchange_ = std::move(exchange);
+    has_taken_ = false;
+    const std::lock_guard lock(world_.gather_mutex);
+    world_.exchanges[exchanges_ % 2][pe_] = exchange_;
+    ++world_.begun[exchanges_ % 2];
+  }
+
+  bool test_exchange() override {
+    const std::size_t set = exchanges_ % 2;
+    const std::uint64_t all_so_far = (exchanges_ / 2 + 1) * n_pes();
+    if (!has_taken_) {
+      std::vector<std::shared_ptr<const Exchange>> all;
+      {
+        const std::lock_guard lock(world_.gather_mutex);
+        if (world_.begun[set] < all_so_far) return false;
+        all = world_.exchanges[set];
+      }
+      take_from(all);
+      has_taken_ = true;
+      const std::lock_guard lock(world_.gather_mutex);
+      ++world_.taken[set];
+    }
+    const std::lock_guard lock(world_.gather_mutex);
+    if (world_.taken[set] < all_so_far) return false;
+    world_.exchanges[set][pe_].reset();
+    exchange_.reset();
+    ++exchanges_;
+    return true;
+  }
+
   std::string find_dead_peer() override {
     const std::int64_t pe = world_.left_early.load();
     return pe < 0 || pe == pe_ ? std::string{} : fmt::format("PE {} has left the job", pe);
@@ -139,6 +178,27 @@ class LoopbackTransport final : public Transport {
   }
 
  private:
+  /// What the others have given for this PE.
+  void take_from(const std::vector<std::shared_ptr<const Exchange>>& all) {
+    Exchange& mine = *exchange_;
+    const auto take = [&](std::uint32_t pe, std::size_t from, std::size_t to, std::size_t bytes) {
+      if (bytes > 0) std::memcpy(mine.receive.data() + to, all[pe]->send.data() + from, bytes);
+    };
+    using Kind = Exchange::Kind;
+    const std::size_t block = mine.block_bytes;
+    if (mine.kind == Kind::kBroadcast && pe_ != mine.root) take(mine.root, 0, 0, block);
+    if (mine.kind == Kind::kScatter) take(mine.root, pe_ * block, 0, block);
+    if (mine.kind == Kind::kAllGather || (mine.kind == Kind::kGather && pe_ == mine.root)) {
+      for (std::uint32_t pe = 0; pe < n_pes(); ++pe) take(pe, 0, pe * block, block);
+    }
+    if (mine.kind == Kind::kAllToAll) {
+      for (std::uint32_t pe = 0; pe < n_pes(); ++pe) {
+        take(pe, Exchange::start_of(all[pe]->send_bytes, pe_), Exchange::start_of(mine.receive_bytes, pe),
+             mine.receive_bytes[pe]);
+      }
+    }
+  }
+
   struct Held {
     std::uint32_t slot;
     Packet packet;
@@ -150,6 +210,9 @@ class LoopbackTransport final : public Transport {
   std::deque<Held> held_;
   std::uint32_t next_slot_ = 0;
   std::uint64_t gathers_ = 0;
+  std::uint64_t exchanges_ = 0;
+  std::shared_ptr<Exchange> exchange_;  // under way
+  bool has_taken_ = false;              // of it, what is this PE's
 };
 
 }  // namespace

@@ -13,26 +13,20 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <mutex>
 #include <new>
 #include <sstream>
 
 #include <esker/device/error.hpp>
 #include <esker/net/host.hpp>
+#include <esker/net/mpi/communicator.hpp>
+#include <esker/net/mpi/exchange.hpp>
 
 namespace esker::mpi {
 namespace {
 
 constexpr int kTag = 1;
 constexpr std::chrono::milliseconds kPatienceWithCancelled{100};
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw Error(Error::Kind::kNetwork,
-              fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
-}
 
 /// Start of a process in clock ticks since boot, and its state; both 0 if it cannot be looked at.
 struct ProcessStatus {
@@ -62,7 +56,7 @@ struct Peer {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(TransportLimits limits) : limits_{limits} {
+  MpiTransport(TransportLimits limits, MPI_Comm of) : limits_{limits} {
     int initialised = 0;
     MPI_Initialized(&initialised);
     if (initialised == 0) {
@@ -75,13 +69,14 @@ class MpiTransport final : public Transport {
     } else {
       check(MPI_Query_thread(&threads_), "MPI_Query_thread");
     }
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+    check(MPI_Comm_dup(of, &comm_), "MPI_Comm_dup");
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     int value = 0;
     check(MPI_Comm_rank(comm_, &value), "MPI_Comm_rank");
     pe_ = static_cast<std::uint32_t>(value);
     check(MPI_Comm_size(comm_, &value), "MPI_Comm_size");
     n_pes_ = static_cast<std::uint32_t>(value);
+    world_ranks_ = world_ranks_of(comm_);
     meet_peers();
     gather_memory_ = std::make_unique<GatherMemory>(n_pes_);
     under_way_.resize(n_pes_);
@@ -90,6 +85,7 @@ class MpiTransport final : public Transport {
   bool is_for_any_thread() const override { return threads_ >= MPI_THREAD_SERIALIZED; }
   std::uint32_t pe() const override { return pe_; }
   std::uint32_t n_pes() const override { return n_pes_; }
+  std::uint32_t world_rank(std::uint32_t of_pe) const override { return world_ranks_[of_pe]; }
   std::uint32_t pes_on_host() const override {
     std::uint32_t count = 0;
     for (const Peer& peer : peers_) count += peer.host == peers_[pe_].host;
@@ -157,7 +153,9 @@ class MpiTransport final : public Transport {
       for (int i = 0; i < done; ++i) {  // MPI_UNDEFINED, no active request, is negative
         const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
         if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
-          check(status.MPI_ERROR, fmt::format("receiving from PE {}", status.MPI_SOURCE).c_str());
+          check(status.MPI_ERROR, fmt::format("receiving from {}",
+                                              name_of(*this, static_cast<std::uint32_t>(status.MPI_SOURCE)))
+                                      .c_str());
         }
         int bytes = 0;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -188,6 +186,16 @@ class MpiTransport final : public Transport {
     return true;
   }
 
+  void begin_exchange(std::shared_ptr<Exchange> exchange) override {
+    moving_ = std::make_unique<Moving>(std::move(exchange));
+    moving_->begin(pe_, comm_);
+  }
+  bool test_exchange() override {
+    if (!moving_->test()) return false;
+    moving_.reset();
+    return true;
+  }
+
   std::string find_dead_peer() override {
     for (std::uint32_t pe = 0; pe < n_pes_; ++pe) {
       const Peer& peer = peers_[pe];
@@ -196,7 +204,7 @@ class MpiTransport final : public Transport {
       // This process may be out of descriptors.
       if (status.state == 0 && (kill(static_cast<pid_t>(peer.pid), 0) == 0 || errno != ESRCH)) continue;
       if (status.started != peer.started || status.state == 'Z' || status.state == 'X') {
-        return fmt::format("PE {} (process {}) has died", pe, peer.pid);
+        return fmt::format("{} (process {}) has died", name_of(*this, pe), peer.pid);
       }
     }
     return {};
@@ -239,8 +247,10 @@ class MpiTransport final : public Transport {
       check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all_done, MPI_STATUSES_IGNORE),
             "MPI_Testall");
     } while (all_done == 0 && std::chrono::steady_clock::now() < until);
+    const std::lock_guard lock(stays_.mutex);
     if (all_done == 0) stays_.receives.push_back(std::move(receives_));
     if (gather_ != MPI_REQUEST_NULL) stays_.gathers.push_back(std::move(gather_memory_));
+    if (moving_) stays_.exchanges.push_back(std::move(moving_));
     std::vector<void*> tokens;
     for (const Sent& sent : sent_) tokens.push_back(sent.token);
     return tokens;
@@ -260,8 +270,10 @@ class MpiTransport final : public Transport {
   };
   /// Memory that MPI may touch for as long as the process lives; never freed.
   struct Stays {
+    std::mutex mutex;  // Runtimes of one process end side by side
     std::vector<std::vector<Receive>> receives;
     std::vector<std::unique_ptr<GatherMemory>> gathers;
+    std::vector<std::unique_ptr<Moving>> exchanges;
   };
   static inline Stays& stays_ = *new Stays;
 
@@ -296,6 +308,7 @@ class MpiTransport final : public Transport {
   std::uint32_t pe_ = 0;
   std::uint32_t n_pes_ = 0;
   std::vector<Peer> peers_;
+  std::vector<std::uint32_t> world_ranks_;  // by PE
 
   struct Sent {
     void* token = nullptr;
@@ -315,6 +328,7 @@ class MpiTransport final : public Transport {
 
   std::unique_ptr<GatherMemory> gather_memory_;
   MPI_Request gather_ = MPI_REQUEST_NULL;
+  std::unique_ptr<Moving> moving_;
 };
 
 }  // namespace
@@ -342,6 +356,8 @@ bool started_by_launcher() {
   return false;
 }
 
-std::unique_ptr<Transport> connect(TransportLimits limits) { return std::make_unique<MpiTransport>(limits); }
+std::unique_ptr<Transport> connect(TransportLimits limits, std::span<const std::byte> communicator) {
+  return std::make_unique<MpiTransport>(limits, communicator_of(communicator));
+}
 
 }  // namespace esker::mpi

@@ -1,7 +1,9 @@
 // Frames over MPI. This header includes no MPI header, so that callers need none.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include <esker/net/transport.hpp>
 
@@ -22,8 +24,12 @@ bool is_initialised();
 /// Local. Whether the environment says that a launcher started this process as part of a job.
 bool started_by_launcher();
 
-/// Collective over the job. Initialises MPI with MPI_THREAD_SERIALIZED unless it is, and then finalises it
-/// in close(). Uses a duplicate of MPI_COMM_WORLD.
-std::unique_ptr<Transport> connect(TransportLimits limits);
+/// Local. The bytes of an MPI_Comm of the program's. Error{kConfiguration}: it is none that PEs can be the
+/// ranks of. Requires that MPI is initialised.
+void check_communicator(std::span<const std::byte> communicator);
+
+/// Collective over the communicator, whose bytes these are; none: MPI_COMM_WORLD. Uses a duplicate of it.
+/// Initialises MPI with MPI_THREAD_SERIALIZED unless it is, and then finalises it in close().
+std::unique_ptr<Transport> connect(TransportLimits limits, std::span<const std::byte> communicator = {});
 
 }  // namespace esker::mpi

@@ -180,6 +180,7 @@ class SharedTransport final : public Transport {
   bool is_for_any_thread() const override { return inner_->is_for_any_thread(); }
   std::uint32_t pe() const override { return inner_->pe(); }
   std::uint32_t n_pes() const override { return static_cast<std::uint32_t>(rank_of_.size()); }
+  std::uint32_t world_rank(std::uint32_t of_pe) const override { return inner_->world_rank(of_pe); }
   std::uint32_t pes_on_host() const override { return inner_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
     // Its own rings, and those that it fills.
@@ -268,6 +269,11 @@ class SharedTransport final : public Transport {
     for (std::uint32_t pe = 0; pe < n_pes(); ++pe) all[pe] = peers_[pe].memory.given(gathers_).block;
     return true;
   }
+
+  void begin_exchange(std::shared_ptr<Exchange> exchange) override {
+    inner_->begin_exchange(std::move(exchange));
+  }
+  bool test_exchange() override { return inner_->test_exchange(); }
 
   std::string find_dead_peer() override { return inner_->find_dead_peer(); }
   PeerProcess find_process(std::uint32_t other) const override { return inner_->find_process(other); }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <utility>
 
 #include <esker/device/error.hpp>
@@ -70,6 +71,7 @@ class UcxTransport final : public Transport {
   bool is_for_any_thread() const override { return beside_->is_for_any_thread(); }
   std::uint32_t pe() const override { return pe_; }
   std::uint32_t n_pes() const override { return static_cast<std::uint32_t>(peers_.size()); }
+  std::uint32_t world_rank(std::uint32_t of_pe) const override { return beside_->world_rank(of_pe); }
   std::uint32_t pes_on_host() const override { return beside_->pes_on_host(); }
   std::uint64_t frame_memory_bytes() const override {
     // Not yet taken, and taken.
@@ -127,6 +129,10 @@ class UcxTransport final : public Transport {
 
   void begin_gather(const GatherBlock& mine) override { beside_->begin_gather(mine); }
   bool test_gather(std::span<GatherBlock> all) override { return beside_->test_gather(all); }
+  void begin_exchange(std::shared_ptr<Exchange> exchange) override {
+    beside_->begin_exchange(std::move(exchange));
+  }
+  bool test_exchange() override { return beside_->test_exchange(); }
 
   std::string find_dead_peer() override {
     if (std::string dead = beside_->find_dead_peer(); !dead.empty()) return dead;
@@ -188,6 +194,7 @@ class UcxTransport final : public Transport {
     std::deque<Sent> sent;
   };
   static inline std::vector<Stays>& stays_ = *new std::vector<Stays>;
+  static inline std::mutex& stays_mutex_ = *new std::mutex;  // Runtimes of one process end side by side
 
   [[noreturn]] void refuse(std::size_t bytes) const {
     throw Error(Error::Kind::kNetwork,
@@ -238,8 +245,8 @@ class UcxTransport final : public Transport {
   void lose(std::uint32_t pe, ucs_status_t status, std::string_view what) {
     std::string& lost = peers_[pe].lost;
     if (lost.empty())
-      lost =
-          fmt::format("PE {} cannot be reached any more: UCX: {}: {}", pe, what, ucs_status_string(status));
+      lost = fmt::format("{} cannot be reached any more: UCX: {}: {}", name_of(*this, pe), what,
+                         ucs_status_string(status));
   }
 
   // --- The owner's thread.
@@ -253,7 +260,7 @@ class UcxTransport final : public Transport {
     try {
       peer.endpoint = make_endpoint(worker_, peer.address, was_lost, &lost_arguments_.back());
     } catch (const Error& error) {
-      peer.lost = fmt::format("PE {} cannot be reached: {}", pe, error.what());
+      peer.lost = fmt::format("{} cannot be reached: {}", name_of(*this, pe), error.what());
     }
     return peer.endpoint != nullptr;
   }
@@ -317,6 +324,7 @@ class UcxTransport final : public Transport {
     }
     for (const Sent* sent : finished_) tokens.push_back(sent->token);
     for (Peer& peer : peers_) peer.endpoint = nullptr;
+    const std::lock_guard lock(stays_mutex_);
     stays_.push_back({std::move(context_), std::move(worker_), std::move(sent_)});
     return tokens;
   }

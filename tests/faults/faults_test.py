@@ -93,6 +93,15 @@ def killed_unnoticed_by_launcher(bench):
     kill_one(job, 4, 2, r"esker: PE [013]: PE 2 \(process \d+\) has died; the job cannot go on", launcher_fails=False)
 
 
+@case
+def killed_in_collectives(bench):
+    """Between calls that move much, over a communicator of the program's own: named by both ranks."""
+    job = bench.program("move_for_long", 3, mpi_options=("--enable-recovery",),
+                        environment={"FAULTS_CATCH": "1", "FAULTS_REVERSED": "1"})
+    kill_one(job, 3, 2, r"esker: PE (0 \(world rank 2\)|1): PE 2 \(world rank 0\) \(process \d+\) has died; "
+             r"the job cannot go on", launcher_fails=False)
+
+
 def killed_over_ucx(bench, **variables):
     job = bench.program("long_run", 4, "--transport", "ucx", "--peer-memory", "off", mpi_options=("--enable-recovery",),
                         environment={"FAULTS_CATCH": "1", **variables})

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
+#include <esker/collectives.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
+#include <esker/mpi.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -18,6 +21,8 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -51,6 +56,17 @@ void run_for_long(esker::Runtime& rt, Counters counters) {
 }
 
 void long_run(esker::Runtime& rt) { run_for_long(rt, rt.heap().allocate<std::uint64_t>(kCounters)); }
+
+/// Collective calls that move much, for as long as the job lives.
+void move_for_long(esker::Runtime& rt) {
+  say(rt, "runs");
+  std::vector<std::uint64_t> values(std::size_t{4} << 20);
+  for (;;) {
+    esker::broadcast(rt, values);
+    esker::all_reduce(rt, values, esker::Reduction::kMax);
+    values = esker::sort(rt, std::move(values));
+  }
+}
 
 /// The last PE is not in the barrier.
 void one_stays_away(esker::Runtime& rt) {
@@ -189,6 +205,7 @@ void heap_beyond_memory(esker::Runtime& rt) { rt.heap().allocate<std::uint64_t>(
 
 const std::map<std::string, std::function<void(esker::Runtime&)>> kCases = {
     {"long_run", long_run},
+    {"move_for_long", move_for_long},
     {"one_stays_away", one_stays_away},
     {"computes_outside", computes_outside},
     {"long_kernel", long_kernel},
@@ -209,7 +226,19 @@ const std::map<std::string, std::function<void(esker::Runtime&)>> kCases = {
     {"nothing", [](esker::Runtime&) {}},
 };
 
+/// Over the program's own MPI, and a communicator with the ranks the other way round.
+void run_reversed(const std::string& name, int argc, char** argv) {
+  int provided = 0, rank = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
+  esker::Runtime rt(reversed, esker::config_from_arguments(argc, argv));
+  kCases.at(name)(rt);
+}
+
 void run(const std::string& name, int argc, char** argv) {
+  if (std::getenv("FAULTS_REVERSED") != nullptr) return run_reversed(name, argc, argv);
   esker::Runtime rt(argc, argv);
   kCases.at(name)(rt);
 }

@@ -71,11 +71,11 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(self.violations(**{"cmake/public_headers.txt": "none.hpp runtime\n"}),
                          ["cmake/public_headers.txt: include/esker/none.hpp is listed and does not exist"])
 
-    def test_a_seventeenth_public_header_is_found(self):
-        names = [f"more_{i}.hpp" for i in range(14)]
+    def test_a_twentieth_public_header_is_found(self):
+        names = [f"more_{i}.hpp" for i in range(17)]
         added = {f"include/esker/{name}": "\n" for name in names}
         added["cmake/public_headers.txt"] = "".join(f"{name} runtime\n" for name in names)
-        self.assertEqual(self.violations(**added), ["include/esker/: 17 public headers, at most 16"])
+        self.assertEqual(self.violations(**added), ["include/esker/: 20 public headers, at most 19"])
 
     def test_a_public_header_declares_what_is_in_detail_and_defines_nothing_there(self):
         self.assert_found("include/esker/error.hpp", "namespace detail {\nstruct A {};\n}  // namespace detail\n",
@@ -89,6 +89,13 @@ class CheckIncludes(unittest.TestCase):
     def test_an_example_sees_public_headers_only_and_may_name_vendors(self):
         self.assert_found("examples/own.cpp", "#include <esker/queue/queue.hpp>\n", "an application includes")
         self.assertEqual(self.violations(**{"examples/own.cpp": "#include <mpi.h>\nvoid f() { hipFree(nullptr); }\n"}), [])
+
+    def test_mpi_stands_behind_a_door_of_its_own(self):
+        door = {"include/esker/mpi.hpp": "#include <mpi.h>\n", "cmake/public_headers.txt": "mpi.hpp runtime\n"}
+        self.assertEqual(self.violations(**door), [])
+        found = self.violations(**door, **{"include/esker/runtime.hpp": "#include <esker/mpi.hpp>\n"})
+        self.assertEqual(found, ["include/esker/mpi.hpp:1: <mpi.h> reaches every user of the library: put it behind an #if"])
+        self.assert_found("include/esker/runtime.hpp", "#include <mpi.h>\n", "does not belong here")
 
     def test_a_vendor_macro_outside_device_is_found(self):
         self.assert_found("runtime/impl.hpp", "#if defined(__CUDACC__)\n#endif\n", "__CUDACC__ outside device/")

@@ -34,6 +34,10 @@ class Hosts final : public Transport {
   void release(const Frame& frame) override { inner_->release(frame); }
   void begin_gather(const GatherBlock& mine) override { inner_->begin_gather(mine); }
   bool test_gather(std::span<GatherBlock> all) override { return inner_->test_gather(all); }
+  void begin_exchange(std::shared_ptr<Exchange> exchange) override {
+    inner_->begin_exchange(std::move(exchange));
+  }
+  bool test_exchange() override { return inner_->test_exchange(); }
   std::string find_dead_peer() override { return inner_->find_dead_peer(); }
   PeerProcess find_process(std::uint32_t other) const override {
     return other / 2 == pe() / 2 ? inner_->find_process(other) : PeerProcess{};

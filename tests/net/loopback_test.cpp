@@ -45,6 +45,12 @@ TEST_P(Loopback, GathersReturnEverybodysBlocksOneAfterTheOther) {
   run_pes(GetParam(), [stream = seed()](Transport& t) { check_gathers(t, stream); });
 }
 
+TEST_P(Loopback, ExchangesBringEachByteToItsPlace) {
+  run_pes(GetParam(), [stream = seed()](Transport& t) { check_exchanges(t, stream); });
+}
+TEST_P(Loopback, ExchangesAndFramesDoNotHoldEachOtherUp) {
+  run_pes(GetParam(), [stream = seed()](Transport& t) { check_exchange_beside_frames(t, stream); });
+}
 TEST_P(Loopback, GathersAndFramesDoNotHoldEachOtherUp) {
   run_pes(GetParam(), [stream = seed()](Transport& t) { check_gather_beside_frames(t, stream); });
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -327,6 +328,87 @@ inline void check_gather_beside_frames(Transport& t, std::uint64_t stream) {
     return gathered && out.done() && in.arrived() == kFrames;
   });
   for (std::uint32_t pe = 0; pe < t.n_pes(); ++pe) EXPECT_EQ(all[pe].values[0], pe + 1);
+  in.expect_each_once_from((t.pe() + t.n_pes() - 1) % t.n_pes());
+  gather(t, {});
+}
+
+/// Waits for an exchange.
+inline void exchange(Transport& t, const std::shared_ptr<Exchange>& mine) {
+  t.begin_exchange(mine);
+  poll("an exchange", [&] { return t.test_exchange(); });
+}
+
+/// Each kind, again and again from the same memory, brings each byte to its place, however far PEs drift
+/// apart.
+inline void check_exchanges(Transport& t, std::uint64_t stream) {
+  using Kind = Exchange::Kind;
+  const std::uint32_t n = t.n_pes(), me = t.pe();
+  const auto byte = [&](std::uint64_t round, std::uint64_t from, std::uint64_t i) {
+    return static_cast<std::byte>(mix(stream + round * 100'000 + from * 1000 + i));
+  };
+  const auto shared = std::make_shared<Exchange>();
+  Exchange& e = *shared;
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    for (std::uint64_t i = mix(stream + round * 64 + me) % 6; i > 0; --i) std::this_thread::yield();
+    e.kind = static_cast<Kind>(round % 5);
+    e.root = static_cast<std::uint32_t>(round / 5 % n);
+    e.block_bytes = mix(stream + round) % 300;
+    // From one PE to another; one PE gives nothing to the next.
+    const auto counts = [&](std::uint32_t from, std::uint32_t to) {
+      return to == (from + 1) % n ? 0u : static_cast<std::uint32_t>(mix(round * 97 + from * 11 + to) % 200);
+    };
+    e.send_bytes.clear();
+    e.receive_bytes.clear();
+    for (std::uint32_t pe = 0; pe < n; ++pe) {
+      e.send_bytes.push_back(counts(me, pe));
+      e.receive_bytes.push_back(counts(pe, me));
+    }
+    e.send.resize(n * 300);
+    for (std::size_t i = 0; i < e.send.size(); ++i) e.send[i] = byte(round, me, i);
+    e.receive.assign(n * 300, std::byte{0x5a});
+    exchange(t, shared);
+    std::vector<std::byte> expected(n * 300, std::byte{0x5a});
+    std::size_t at = 0;
+    const auto expect = [&](std::uint32_t from, std::size_t first, std::size_t bytes) {
+      for (std::size_t i = 0; i < bytes; ++i) expected[at++] = byte(round, from, first + i);
+    };
+    if (e.kind == Kind::kBroadcast && me != e.root) expect(e.root, 0, e.block_bytes);
+    if (e.kind == Kind::kScatter) expect(e.root, me * e.block_bytes, e.block_bytes);
+    for (std::uint32_t pe = 0; pe < n; ++pe) {
+      if (e.kind == Kind::kAllGather || (e.kind == Kind::kGather && me == e.root))
+        expect(pe, 0, e.block_bytes);
+      std::size_t first = 0;
+      for (std::uint32_t to = 0; to < me; ++to) first += counts(pe, to);
+      if (e.kind == Kind::kAllToAll) expect(pe, first, counts(pe, me));
+    }
+    ASSERT_EQ(e.receive, expected) << "round " << round << ", kind " << round % 5;
+    if (round % 3 == 0) gather(t, {});
+  }
+}
+
+/// An exchange does not hold up frames, nor they it.
+inline void check_exchange_beside_frames(Transport& t, std::uint64_t stream) {
+  constexpr std::uint64_t kFrames = 50;
+  Outgoing out(t);
+  Incoming in(t, stream, kFrames);
+  const std::uint32_t next = (t.pe() + 1) % t.n_pes();
+  for (std::uint64_t i = 0; i < kFrames; ++i) out.add(stream, {t.pe(), next, i});
+  const auto mine = std::make_shared<Exchange>();
+  mine->kind = Exchange::Kind::kAllGather;
+  mine->block_bytes = std::size_t{1} << 20;
+  mine->send.assign(mine->block_bytes, static_cast<std::byte>(t.pe() + 1));
+  mine->receive.resize(mine->block_bytes * t.n_pes());
+  t.begin_exchange(mine);
+  bool exchanged = false;
+  poll("an exchange beside frames", [&] {
+    out.send();
+    out.collect();
+    if (in.take()) in.release(0);
+    exchanged = exchanged || t.test_exchange();
+    return exchanged && out.done() && in.arrived() == kFrames;
+  });
+  for (std::uint32_t pe = 0; pe < t.n_pes(); ++pe)
+    EXPECT_EQ(mine->receive[(pe + 1) * mine->block_bytes - 1], static_cast<std::byte>(pe + 1));
   in.expect_each_once_from((t.pe() + t.n_pes() - 1) % t.n_pes());
   gather(t, {});
 }

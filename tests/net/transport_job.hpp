@@ -63,6 +63,14 @@ TEST(TransportJob, GathersAndFramesDoNotHoldEachOtherUp) {
   run([](Transport& t) { check_gather_beside_frames(t, stream + 4); });
 }
 
+TEST(TransportJob, ExchangesBringEachByteToItsPlace) {
+  run([](Transport& t) { check_exchanges(t, stream + 5); });
+}
+
+TEST(TransportJob, ExchangesAndFramesDoNotHoldEachOtherUp) {
+  run([](Transport& t) { check_exchange_beside_frames(t, stream + 6); });
+}
+
 /// Collective. MPI was started by connect(), so an orderly close must end it.
 inline bool closes_and_ends_mpi() {
   transport->close(true);

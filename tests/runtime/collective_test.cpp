@@ -87,20 +87,21 @@ TEST(AllReduce, ReducesElementByElement) {
 /// PE 1 of 3 makes another call than the others.
 template <class Other>
 void expect_reductions_to_differ(Other other, const std::string& what) {
-  expect_contract_error(3,
-                        [=](Runtime& rt) {
-                          std::vector<std::uint64_t> values(7, rt.pe());
-                          try {
-                            if (rt.pe() == 1)
-                              other(rt);
-                            else
-                              rt.all_reduce(std::span<std::uint64_t>(values), Reduction::kSum);
-                          } catch (const Error&) {
-                            EXPECT_EQ(values, std::vector<std::uint64_t>(7, rt.pe()));
-                            throw;
-                          }
-                        },
-                        {"all_reduce: PE 1 asks for " + what, "PE 0 for the sum of 7 64-bit integers"});
+  expect_contract_error(
+      3,
+      [=](Runtime& rt) {
+        std::vector<std::uint64_t> values(7, rt.pe());
+        try {
+          if (rt.pe() == 1)
+            other(rt);
+          else
+            rt.all_reduce(std::span<std::uint64_t>(values), Reduction::kSum);
+        } catch (const Error&) {
+          EXPECT_EQ(values, std::vector<std::uint64_t>(7, rt.pe()));
+          throw;
+        }
+      },
+      {"all_reduce: PE 1 asks for " + what, "PE 0 for the sum of 7 64-bit unsigned integers"});
 }
 TEST(AllReduce, OfOtherValuesOnSomePesIsAnErrorEverywhereThatNamesThem) {
   const auto integers = [](std::size_t n, Reduction reduction) {
@@ -110,11 +111,11 @@ TEST(AllReduce, OfOtherValuesOnSomePesIsAnErrorEverywhereThatNamesThem) {
     };
   };
   // The same number of gathers, more, and none at all.
-  expect_reductions_to_differ(integers(8, Reduction::kSum), "the sum of 8 64-bit integers");
-  expect_reductions_to_differ(integers(2, Reduction::kSum), "the sum of 2 64-bit integers");
-  expect_reductions_to_differ(integers(40, Reduction::kSum), "the sum of 40 64-bit integers");
-  expect_reductions_to_differ(integers(0, Reduction::kSum), "the sum of 0 64-bit integers");
-  expect_reductions_to_differ(integers(7, Reduction::kMax), "the maximum of 7 64-bit integers");
+  expect_reductions_to_differ(integers(8, Reduction::kSum), "the sum of 8 64-bit unsigned integers");
+  expect_reductions_to_differ(integers(2, Reduction::kSum), "the sum of 2 64-bit unsigned integers");
+  expect_reductions_to_differ(integers(40, Reduction::kSum), "the sum of 40 64-bit unsigned integers");
+  expect_reductions_to_differ(integers(0, Reduction::kSum), "the sum of 0 64-bit unsigned integers");
+  expect_reductions_to_differ(integers(7, Reduction::kMax), "the maximum of 7 64-bit unsigned integers");
   const auto doubles = [](Runtime& rt) {
     std::vector<double> values(7, 5);
     rt.all_reduce(std::span<double>(values), Reduction::kSum);

@@ -1,0 +1,75 @@
+// Calls of MPI about communicators.
+#include <esker/net/mpi/communicator.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
+#include <esker/device/error.hpp>
+#include <esker/net/mpi/transport.hpp>
+
+namespace esker::mpi {
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(Error::Kind::kNetwork,
+              fmt::format("{}: {}", call, std::string_view(text, static_cast<std::size_t>(length))));
+}
+
+MPI_Comm communicator_of(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return MPI_COMM_WORLD;
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (bytes.size() != sizeof comm) {
+    throw Error(Error::Kind::kConfiguration,
+                fmt::format("Runtime: the program's MPI_Comm has {} bytes, and that of Esker's MPI {}: build "
+                            "both with the same MPI",
+                            bytes.size(), sizeof comm));
+  }
+  std::memcpy(&comm, bytes.data(), sizeof comm);
+  return comm;
+}
+
+std::vector<std::uint32_t> world_ranks_of(MPI_Comm communicator) {
+  int size = 0;
+  check(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  check(MPI_Comm_group(communicator, &group), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> in_world(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  check(MPI_Group_translate_ranks(group, size, ranks.data(), world, in_world.data()),
+        "MPI_Group_translate_ranks");
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  std::vector<std::uint32_t> all;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    all.push_back(static_cast<std::uint32_t>(in_world[i] == MPI_UNDEFINED ? ranks[i] : in_world[i]));
+  return all;
+}
+
+void check_communicator(std::span<const std::byte> communicator) {
+  const MPI_Comm comm = communicator_of(communicator);
+  if (comm == MPI_COMM_NULL) {
+    throw Error(
+        Error::Kind::kConfiguration,
+        "Runtime: the communicator is MPI_COMM_NULL: a process that is not in a communicator makes no "
+        "Runtime over it");
+  }
+  int is_between_groups = 0;
+  check(MPI_Comm_test_inter(comm, &is_between_groups), "MPI_Comm_test_inter");
+  if (is_between_groups != 0) {
+    throw Error(
+        Error::Kind::kConfiguration,
+        "Runtime: the communicator is an intercommunicator, whose ranks are of two groups: merge them "
+        "by MPI_Intercomm_merge");
+  }
+}
+
+}  // namespace esker::mpi
