@@ -159,7 +159,8 @@ int run_gups(esker::Runtime& rt, const Options& o) {
   if (asks) send.results = rt.heap().allocate<std::uint64_t>(problem.updates_a_pe);
   if (o.op == "get") {
     const std::uint64_t base = rt.pe() * problem.words_a_pe;
-    harness::fill(rt, table, table.size(), [&](std::uint64_t i) { return gups::put_value(o.seed, base + i); });
+    harness::fill(rt, table, table.size(),
+                  [&](std::uint64_t i) { return gups::put_value(o.seed, base + i); });
   }
 
   styles::Superstep superstep(rt, o.chosen_style());
