@@ -35,6 +35,10 @@ std::string name_caller(const char* call, Caller caller) {
                   who));
 }
 
+[[noreturn]] void refuse_index(const std::string& who, std::uint64_t index, std::uint64_t size) {
+  misuse(fmt::format("{}: index {} of an array of {} elements", who, index, size));
+}
+
 }  // namespace
 
 void bad_target(Caller caller, const char* call, TargetOf of, std::uint64_t offset, std::uint64_t bytes,
@@ -51,5 +55,13 @@ void bad_host_target(const char* call, TargetOf of, std::uint64_t offset, std::u
 }
 
 void no_host_handler(const char* call) { refuse_handler(fmt::format("Runtime::{}", call)); }
+
+void bad_index(Caller caller, const char* call, std::uint64_t index, std::uint64_t size) {
+  refuse_index(name_caller(call, caller), index, size);
+}
+
+void bad_host_index(const char* call, std::uint64_t index, std::uint64_t size) {
+  refuse_index(fmt::format("{} by the program", call), index, size);
+}
 
 }  // namespace esker::detail

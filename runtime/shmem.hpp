@@ -88,6 +88,11 @@ enum class TargetOf : std::uint8_t { kCall, kReply };
                                              std::uint64_t bytes, std::uint64_t alignment,
                                              std::uint64_t heap_bytes, std::uint32_t pe, std::uint32_t n_pes);
 [[noreturn, gnu::cold]] void no_host_handler(const char* call);
+/// Of a distributed array.
+[[noreturn, gnu::cold]] ESKER_API void bad_index(Caller caller, const char* call, std::uint64_t index,
+                                                 std::uint64_t size);
+[[noreturn, gnu::cold]] ESKER_API void bad_host_index(const char* call, std::uint64_t index,
+                                                      std::uint64_t size);
 
 #if defined(ESKER_ON_GPU)
 ESKER_NOINLINE ESKER_HD inline void report_bad_call(const gpu::PeState& pe_state, gpu::Fault fault,

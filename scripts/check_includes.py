@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that includes point down and that vendors' names stay where they belong.
 
-Layers:  apps -> runtime -> net -> aggregator -> queue -> device, and pipeline -> tasks -> queue, transfer -> device
+Layers:  apps -> containers -> runtime -> net -> aggregator -> queue -> device, and pipeline -> tasks -> queue, transfer -> device
 (net knows aggregator's wire format, never the other way round). tests/ and bench/ see everything but apps;
 bench/gap/, bench/peers/, bench/pipeline/, bench/tasks/ and bench/transfer/ run the same problems in other ways, so they see those too. examples/ are
 applications, which may name vendors. So may what an application is compared with, where the library has no such call.
@@ -25,16 +25,17 @@ LAYER = {
     "aggregator": 3,
     "net": 4,
     "runtime": 5,
-    "apps": 6,
+    "containers": 6,
+    "apps": 7,
 }
 SOURCES = {".hpp", ".cpp", ".cu", ".hip"}
 
 PUBLIC_FOLDER = "include/esker/"
 PUBLIC_LIST = "cmake/public_headers.txt"
-# Beside one of each module that stands on device/ alone. Of them esker.hpp has 11, which every program reads; the rest
+# Beside one of each module that a program may do without. Of them esker.hpp has 11, which every program reads; the rest
 # stand apart since they take long to compile, or are for few programs.
 MOST_PUBLIC_HEADERS = 19
-MODULES = ("tasks", "pipeline", "transfer")
+MODULES = ("tasks", "pipeline", "transfer", "containers")
 FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 MPI_DOOR = PUBLIC_FOLDER + "mpi.hpp"  # includes MPI's header, for programs that do too
 

@@ -13,9 +13,9 @@
 //   build_info.hpp   what this library was built as
 //
 // Those that few programs need are not among them: config.hpp, the settings; command_line.hpp, a program's
-// own options beside them; collectives.hpp, collective calls on data, and a sort; communicator.hpp, and
-// mpi.hpp for an MPI_Comm, Runtimes over some of the PEs; and device.hpp, a GPU or the host's cores without
-// messages.
+// own options beside them; collectives.hpp, collective calls on data, and a sort; containers.hpp, arrays,
+// maps, sets and bags over all PEs; communicator.hpp, and mpi.hpp for an MPI_Comm, Runtimes over some of the
+// PEs; and device.hpp, a GPU or the host's cores without messages.
 #pragma once
 
 #include <esker/atomic.hpp>

@@ -24,6 +24,7 @@ bool is_misuse(Fault fault) {
     case Fault::kBadTarget:
     case Fault::kMisaligned:
     case Fault::kNoHandler:
+    case Fault::kBadIndex:
     case Fault::kNotReserved:
       return true;
     default:
@@ -49,6 +50,9 @@ std::string message_of(const FaultReport& report, const FaultContext& context) {
           "{}: the Handler is a default one, which stands for no handler; send what "
           "Runtime::register_handler() has returned",
           call_of(report, context));
+    case Fault::kBadIndex:
+      return fmt::format("{}: index {} of an array of {} elements", call_of(report, context), report.offset,
+                         report.bytes);
     case Fault::kNotReserved:
       return fmt::format(
           "KernelItem: lane {} of group {} of a kernel of the program's own sends, and nothing is reserved "

@@ -15,6 +15,7 @@ enum class Fault : std::uint32_t {
   kBadTarget,       // a lane's call names a target outside the heap
   kMisaligned,      // or one that is not aligned as the call demands
   kNoHandler,       // a lane's call names a default Handler
+  kBadIndex,        // a lane's call names an element that a distributed array does not have
   kBadArrival,      // a message that arrived has an address outside the heap
   kHandlersOutrun,  // handlers have sent more than fits
   kNotReserved      // a kernel of the program's own sends, for which nothing is reserved
@@ -27,8 +28,9 @@ struct FaultReport {
   std::uint32_t lane;        // of its group
   std::uint32_t is_handler;  // 1: a handler's call
   std::uint64_t group;
-  std::uint64_t offset;  // of the target in the heap; kHandlersOutrun: messages that the queue holds
-  std::uint64_t bytes;   // of the target
+  std::uint64_t offset;  // of the target in the heap; kHandlersOutrun: messages that the queue holds;
+                         // kBadIndex: the index
+  std::uint64_t bytes;   // of the target; kBadIndex: elements
   char call[24];         // "shmem_put"; ends in 0
   std::uint32_t alignment = 1;
   std::uint32_t of_reply = 0;  // 1: the target is that of a request's reply

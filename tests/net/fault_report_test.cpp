@@ -47,6 +47,12 @@ TEST(FaultReport, ATargetOfAReplyIsSaidToBeOne) {
       "offset 5000 is outside the symmetric heap of 4096 bytes");
 }
 
+TEST(FaultReport, ABadIndexNamesTheArraysSize) {
+  EXPECT_TRUE(is_misuse(Fault::kBadIndex));
+  EXPECT_EQ(message_of(report(Fault::kBadIndex), kContext),
+            "shmem_put by lane 3 of group 12 of kernel 'relax': index 5000 of an array of 8 elements");
+}
+
 TEST(FaultReport, ADefaultHandlerSaysWhatToSend) {
   EXPECT_EQ(message_of(report(Fault::kNoHandler), kContext),
             "shmem_put by lane 3 of group 12 of kernel 'relax': the Handler is a default one, which stands "

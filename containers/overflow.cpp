@@ -1,0 +1,24 @@
+// What a full container says.
+#include <fmt/format.h>
+
+#include <esker/containers/bag.hpp>
+#include <esker/containers/map.hpp>
+
+namespace esker::containers {
+
+std::string message_of(const char* container, const char* name, const Overflow& overflow) {
+  return fmt::format(
+      "{} '{}' is full: it was made for {} entries, holds {}, and {} operations found no room for their key; "
+      "make it for {} entries or more",
+      container, name, overflow.made_for, overflow.held, overflow.operations, overflow.needed);
+}
+
+std::string message_of_bag(const char* name, std::uint32_t pe, std::uint64_t came, std::uint64_t capacity) {
+  return fmt::format(
+      "bag '{}' is full: PE {} was sent {} elements and has room for {}; make it for {} elements of each PE "
+      "or "
+      "more",
+      name, pe, came, capacity, came);
+}
+
+}  // namespace esker::containers

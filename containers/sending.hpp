@@ -1,0 +1,28 @@
+// Who calls an operation of a container: a lane or handler, by the shmem_ calls, or the program, by its
+// Runtime's.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <esker/runtime.hpp>
+
+namespace esker::containers {
+
+template <class Context>
+inline constexpr bool kIsProgram = std::is_base_of_v<HostOperations, std::remove_cvref_t<Context>>;
+
+/// shmem_am(), or Runtime::call().
+template <class Context, class Target, class Arguments, class... Election>
+ESKER_HD void call(Context&& context, Handler<Target, Arguments> handler, Target* target,
+                   const std::type_identity_t<Arguments>& arguments, std::uint32_t pe,
+                   Election&&... election) {
+  if constexpr (kIsProgram<Context>) {
+    context.call(handler, target, arguments, pe);
+  } else {
+    shmem_am(context, handler, target, arguments, pe, std::forward<Election>(election)...);
+  }
+}
+
+}  // namespace esker::containers

@@ -1,0 +1,130 @@
+// Set and CountingSet: keys, and how often each was inserted; on Map.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <esker/containers/map.hpp>
+
+namespace esker::containers {
+
+namespace detail {
+
+struct Mark {
+  ESKER_HD void operator()(Present& present) const { present.is_there = 1; }
+};
+struct CountOne {
+  ESKER_HD void operator()(Count& count) const { ++count.count; }
+};
+struct CountMore {
+  ESKER_HD void operator()(Count& count, const std::uint64_t& more) const { count.count += more; }
+};
+
+}  // namespace detail
+
+/// A distributed set. Contract, memory and errors as of Map, on which it is: map() has what is not here.
+template <class Key>
+class Set {
+ public:
+  using MapType = Map<Key, Present>;
+
+  Set() = default;
+  /// Collective. Room for `entries` keys of all PEs together; registers a handler. `name` is a literal.
+  template <class Pass = esker::detail::Pass>
+  static Set allocate(Runtime& rt, const char* name, std::uint64_t entries) {
+    return Set(rt, MapType::allocate(rt, name, entries));
+  }
+  void free(Runtime& rt) { map_.free(rt); }
+
+  /// By lanes, handlers and the Runtime.
+  template <class Context>
+  ESKER_HD void insert(Context&& context, const Key& key) const {
+    insert_(context, key);
+  }
+
+  /// Local: visit(key).
+  template <class Visit>
+  void for_each_local(Runtime& rt, Visit visit) const {
+    map_.for_each_local(rt, [&](const Key& key, const Present&) { visit(key); });
+  }
+  /// Collective.
+  template <class Pass = esker::detail::Pass>
+  std::uint64_t size(Runtime& rt) const {
+    return map_.size(rt);
+  }
+  template <class Pass = esker::detail::Pass>
+  void save(Runtime& rt, const std::string& file) const {
+    map_.save(rt, file);
+  }
+  template <class Pass = esker::detail::Pass>
+  static Set load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
+    return Set(rt, MapType::load(rt, name, file, entries));
+  }
+  const MapType& map() const { return map_; }
+
+ private:
+  template <class Pass = esker::detail::Pass>
+  Set(Runtime& rt, const MapType& map)
+      : map_{map}, insert_{map.register_visit_or_insert(rt, "insert", detail::Mark{})} {}
+
+  MapType map_;
+  MapOperation<MapType, NoArguments> insert_;
+};
+
+/// A distributed counting set (multiset): how often each key was inserted. Otherwise as Set.
+template <class Key>
+class CountingSet {
+ public:
+  using MapType = Map<Key, Count>;
+
+  CountingSet() = default;
+  /// Collective. Room for `entries` different keys of all PEs together; registers two handlers.
+  template <class Pass = esker::detail::Pass>
+  static CountingSet allocate(Runtime& rt, const char* name, std::uint64_t entries) {
+    return CountingSet(rt, MapType::allocate(rt, name, entries));
+  }
+  void free(Runtime& rt) { map_.free(rt); }
+
+  /// By lanes, handlers and the Runtime: once, which travels as the key alone; or `times`, 1 or more.
+  template <class Context>
+  ESKER_HD void insert(Context&& context, const Key& key) const {
+    one_(context, key);
+  }
+  template <class Context>
+  ESKER_HD void insert(Context&& context, const Key& key, std::uint64_t times) const {
+    more_(context, key, times);
+  }
+
+  /// Local: visit(key, count).
+  template <class Visit>
+  void for_each_local(Runtime& rt, Visit visit) const {
+    map_.for_each_local(rt, [&](const Key& key, const Count& count) { visit(key, count.count); });
+  }
+  /// Collective: different keys.
+  template <class Pass = esker::detail::Pass>
+  std::uint64_t size(Runtime& rt) const {
+    return map_.size(rt);
+  }
+  template <class Pass = esker::detail::Pass>
+  void save(Runtime& rt, const std::string& file) const {
+    map_.save(rt, file);
+  }
+  template <class Pass = esker::detail::Pass>
+  static CountingSet load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
+    return CountingSet(rt, MapType::load(rt, name, file, entries));
+  }
+  const MapType& map() const { return map_; }
+
+ private:
+  template <class Pass = esker::detail::Pass>
+  CountingSet(Runtime& rt, const MapType& map)
+      : map_{map},
+        one_{map.register_visit_or_insert(rt, "insert", detail::CountOne{})},
+        more_{map.template register_visit_or_insert<std::uint64_t>(rt, "insert more", detail::CountMore{})} {}
+
+  MapType map_;
+  MapOperation<MapType, NoArguments> one_;
+  MapOperation<MapType, std::uint64_t> more_;
+};
+
+}  // namespace esker::containers

@@ -1,0 +1,156 @@
+// Files of containers: another number of PEs loads them, and what is wrong with one is said by every PE.
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "containers.hpp"
+
+namespace esker::testing {
+namespace {
+
+using containers::Array;
+using containers::Bag;
+using containers::CountingSet;
+using containers::Map;
+using containers::Set;
+
+constexpr std::uint64_t kKeys = 500;
+
+void save_map(std::uint32_t n_pes, const std::string& file) {
+  run_pes(n_pes, [&](Runtime& rt) {
+    const auto map = Map<std::uint64_t, double>::allocate(rt, "map", kKeys);
+    const auto insert = map.register_insert(rt);
+    rt.launch(kKeys, [=](WorkItem item) {
+      insert(item, item.global_id(), 0.5 * static_cast<double>(item.global_id()));
+    });
+    rt.barrier_all();
+    map.save(rt, file);
+  });
+}
+
+std::string read_all(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write_all(const std::string& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+/// What both PEs of a job say that does `body`.
+template <class Body>
+std::string error_of(Body body) {
+  Pes pes(2);
+  const auto failed = pes.run_and_catch(body);
+  if (!failed[0] || !failed[1]) return "no error";
+  EXPECT_EQ(failed[0]->kind, Error::Kind::kConfiguration);
+  EXPECT_EQ(failed[0]->message, failed[1]->message);
+  return failed[0]->message;
+}
+template <class Container>
+std::string load_error(const std::string& file) {
+  return error_of([&](Runtime& rt) {
+    if constexpr (requires { Container::load(rt, file); }) {
+      Container::load(rt, file);
+    } else {
+      Container::load(rt, "loaded", file);
+    }
+  });
+}
+void expect_has(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks\n" << part;
+}
+
+TEST(ContainerFiles, AnotherNumberOfPesLoadsThem) {
+  const TemporaryFile file("pes");
+  for (const std::uint32_t from : {1u, 3u}) {
+    save_map(from, file.name());
+    for (const std::uint32_t to : {1u, 2u, 4u, 8u}) {
+      run_pes(to, [&](Runtime& rt) {
+        const auto map = Map<std::uint64_t, double>::load(rt, "map", file.name(), 2 * kKeys);
+        EXPECT_EQ(map.size(rt), kKeys);
+        map.for_each_local(
+            rt, [](std::uint64_t key, double value) { EXPECT_EQ(value, 0.5 * static_cast<double>(key)); });
+        rt.barrier_all();
+      });
+    }
+  }
+}
+
+TEST(ContainerFiles, MayBeEmpty) {
+  const TemporaryFile file("empty");
+  run_pes(3, [&](Runtime& rt) {
+    Set<std::uint32_t>::allocate(rt, "nothing", 10).save(rt, file.name());
+    EXPECT_EQ(Set<std::uint32_t>::load(rt, "nothing", file.name()).size(rt), 0u);
+    Array<double>::allocate(rt, 0).save(rt, file.name());
+    EXPECT_EQ(Array<double>::load(rt, file.name()).size(), 0u);
+    Bag<char>::allocate(rt, "none", 0).save(rt, file.name());
+    EXPECT_EQ(Bag<char>::load(rt, "none", file.name()).size(rt), 0u);
+  });
+}
+
+TEST(ContainerFiles, OfAnotherTypeAreRefused) {
+  const TemporaryFile file("types");
+  save_map(2, file.name());
+  const std::string holds =
+      "holds a map with keys that are unsigned integers of 8 bytes and values that are floating-point "
+      "numbers "
+      "of 8 bytes; expected is a ";
+  expect_has(load_error<Map<std::uint64_t, std::uint64_t>>(file.name()),
+             "Map::load: " + file.name() + " " + holds +
+                 "map with keys that are unsigned integers of 8 bytes and values that are unsigned integers "
+                 "of 8 bytes");
+  expect_has(load_error<Map<std::int64_t, double>>(file.name()), holds + "map with keys that are signed");
+  expect_has(load_error<Map<std::uint64_t, float>>(file.name()), "floating-point numbers of 4 bytes");
+  expect_has(load_error<Set<std::uint64_t>>(file.name()), holds + "set with keys");
+  expect_has(load_error<CountingSet<std::uint64_t>>(file.name()), holds + "counting set with keys");
+  expect_has(load_error<Array<double>>(file.name()), holds + "array of floating-point numbers of 8 bytes");
+  expect_has(load_error<Bag<double>>(file.name()), holds + "bag of floating-point numbers of 8 bytes");
+}
+
+TEST(ContainerFiles, DamagedOnesAreRefused) {
+  const TemporaryFile file("damaged");
+  save_map(2, file.name());
+  const std::string whole = read_all(file.name());
+  ASSERT_EQ(whole.size(), 64 + kKeys * 16);
+  const auto error_with = [&](const std::string& bytes) {
+    write_all(file.name(), bytes);
+    return load_error<Map<std::uint64_t, double>>(file.name());
+  };
+  const auto flipped = [&](std::size_t at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    return bytes;
+  };
+  expect_has(error_with(flipped(3)), "is no file of a container, or one whose writing has not ended");
+  expect_has(error_with(flipped(9)), "other byte order");
+  expect_has(error_with(flipped(12)), "has version 5 of the format; this is version 1");
+  expect_has(error_with(flipped(40)), "its header's checksum is wrong");
+  expect_has(error_with(flipped(64)), "the checksum of its records is wrong");
+  expect_has(error_with(flipped(whole.size() - 1)), "the checksum of its records is wrong");
+  expect_has(error_with(whole.substr(0, whole.size() - 1)), "has 8063 bytes; 500 records take 8064");
+  expect_has(error_with(whole + "x"), "has 8065 bytes; 500 records take 8064");
+  expect_has(error_with(whole.substr(0, 63)), "has 63 bytes; a container's header alone has 64");
+  expect_has(error_with(std::string(64, '\0')), "writing has not ended");
+  std::string exchanged =
+      whole.substr(0, 64) + whole.substr(80, 16) + whole.substr(64, 16) + whole.substr(96);
+  expect_has(error_with(exchanged), "the checksum of its records is wrong");
+  write_all(file.name(), whole);
+  run_pes(2, [&](Runtime& rt) {
+    EXPECT_EQ((Map<std::uint64_t, double>::load(rt, "map", file.name()).size(rt)), kKeys);
+  });
+}
+
+TEST(ContainerFiles, ThatCannotBeReadOrWrittenAreNamed) {
+  expect_has(load_error<Set<std::uint64_t>>("/no/such/file"),
+             "Map::load: /no/such/file cannot be opened: No such");
+  expect_has(load_error<Set<std::uint64_t>>("/dev/null"), "/dev/null is not a regular file");
+  const auto saves_to = [](const std::string& file) {
+    return error_of([=](Runtime& rt) { Array<double>::allocate(rt, 10).save(rt, file); });
+  };
+  expect_has(saves_to("/no/such/folder/x"), "Array::save: /no/such/folder/x cannot be written: No such file");
+  expect_has(saves_to("/dev/full"), "Array::save: /dev/full cannot be written: No space left");
+}
+
+}  // namespace
+}  // namespace esker::testing
