@@ -74,21 +74,21 @@ class Contigs {
   void make_nodes() {
     counter_ = rt_.heap().allocate<std::uint64_t>(1);
     const NumberNodes<Word> number{table_, threshold_, counter_};
-    rt_.launch(number.lanes(), number, "mer.number");
+    rt_.launch(table_.slots(), number, "mer.number");
     rt_.quiet();
     graph_.count = read(counter_);
     graph_.nodes = allocate<Node<Word>>(graph_.count);
     graph_.links = allocate<std::uint64_t>(2 * graph_.count);
     graph_.reach[0] = allocate<Reach>(2 * graph_.count);
     graph_.reach[1] = allocate<Reach>(2 * graph_.count);
-    rt_.launch(number.lanes(), GatherNodes<Word>{table_, threshold_, graph_.nodes}, "mer.gather");
+    rt_.launch(table_.slots(), GatherNodes<Word>{table_, threshold_, graph_.nodes}, "mer.gather");
     rt_.quiet();
   }
 
   void link_nodes() {
-    const auto link = rt_.register_handler<Slot<Word>, Named<Word>>(
-        "mer.link", Link<Word>{threshold_, graph_.links, rt_.heap().base()});
-    superstep(NameNeighbours<Word>{graph_, k_, rt_.pe(), table_, link}, "mer.link");
+    const auto link =
+        table_.template register_visit<Named<Word>>(rt_, "link", Link<Word>{threshold_, graph_.links});
+    superstep(NameNeighbours<Word>{graph_, k_, rt_.pe(), table_, link.handler()}, "mer.link");
   }
 
   void begin_ranks(bool cycles_only) {

@@ -47,8 +47,8 @@ struct SendKmers {
         left = right == kNone ? kNone : static_cast<std::uint8_t>(3 - right);
         right = before == kNone ? kNone : static_cast<std::uint8_t>(3 - before);
       }
-      const Location<Word> location = table.locator.of(state.window.canonical());
-      message = {&table.home(location), location.pe, count, Seen<Word>::of(location.rest, left, right)};
+      const auto at = table.place(state.window.canonical());
+      message = {at.home, at.pe, count, Seen<Word>::of(at.stored, left, right)};
       return true;
     }
     return false;

@@ -74,13 +74,11 @@ struct NumberNodes {
   Threshold threshold;
   esker::SymmetricArray<std::uint64_t> next;
 
-  std::uint64_t lanes() const { return table.buckets * Table<Word>::kSlots; }
   ESKER_HD void operator()(esker::Lane lane) const {
-    constexpr std::uint64_t kSlots = Table<Word>::kSlots;
-    Slot<Word>& slot = table.bucket(lane.global_id() / kSlots)[lane.global_id() % kSlots];
-    slot.node = kNoNode;
-    if (slot.count == 0 || !threshold.is_unique(slot)) return;
-    slot.node = static_cast<std::uint32_t>(counter(next[0]).fetch_add_relaxed(1));
+    Slot<Word>& slot = table.slot(lane.global_id());
+    slot.value.node = kNoNode;
+    if (!slot.exists() || !threshold.is_unique(slot.value)) return;
+    slot.value.node = static_cast<std::uint32_t>(counter(next[0]).fetch_add_relaxed(1));
   }
 };
 
@@ -92,13 +90,12 @@ struct GatherNodes {
   esker::SymmetricArray<Node<Word>> nodes;
 
   ESKER_HD void operator()(esker::WorkItem item) const {
-    constexpr std::uint64_t kSlots = Table<Word>::kSlots;
-    const std::uint64_t bucket = item.global_id() / kSlots;
-    const Slot<Word>& slot = table.bucket(bucket)[item.global_id() % kSlots];
-    if (slot.count == 0 || slot.node == kNoNode) return;
-    nodes[slot.node] = {Stored<Word>::of(table.locator.kmer(item.pe(), bucket, slot.rest.word())),
-                        {threshold.extension(slot.votes[kLeft]), threshold.extension(slot.votes[kRight])},
-                        false};
+    const Slot<Word>& slot = table.slot(item.global_id());
+    const Tally& tally = slot.value;
+    if (!slot.exists() || tally.node == kNoNode) return;
+    nodes[tally.node] = {Stored<Word>::of(table.key_of(item.pe(), slot)),
+                         {threshold.extension(tally.votes[kLeft]), threshold.extension(tally.votes[kRight])},
+                         false};
   }
 };
 
@@ -108,21 +105,21 @@ struct Named {
   Seen<Word> kmer;  // the votes' bits: base, and nothing
   std::uint64_t side;
   std::uint64_t from;  // SideName
+
+  ESKER_HD Stored<Word> key() const { return kmer.key(); }
 };
 
 template <class Word>
 struct Link {
   Threshold threshold;
   esker::SymmetricArray<std::uint64_t> links;
-  std::byte* heap;
 
-  ESKER_HD void operator()(esker::HandlerContext& context, Slot<Word>& home, const Named<Word>& named) const {
-    const Slot<Word>* const slot = Table<Word>::find(heap, home, named.kmer.rest());
-    if (slot == nullptr || slot->count == 0 || slot->node == kNoNode) return;
+  ESKER_HD void operator()(esker::HandlerContext& context, Tally& tally, const Named<Word>& named) const {
+    if (tally.node == kNoNode) return;
     const Side side = named.side == kLeft ? kLeft : kRight;
-    if (threshold.extension(slot->votes[side]) != named.kmer.vote(kLeft)) return;
-    if (named.from == SideName::of(context.pe(), slot->node, side).word) return;
-    esker::shmem_put(context, &links[2 * std::uint64_t{slot->node} + side], named.from, context.pe());
+    if (threshold.extension(tally.votes[side]) != named.kmer.vote(kLeft)) return;
+    if (named.from == SideName::of(context.pe(), tally.node, side).word) return;
+    esker::shmem_put(context, &links[2 * std::uint64_t{tally.node} + side], named.from, context.pe());
   }
 };
 
@@ -154,13 +151,12 @@ struct NameNeighbours {
     const auto expected = static_cast<std::uint8_t>(inputs::base_at(kmer, k, side == kRight ? 0 : k - 1));
     const Word name = inputs::canonical(there, k);
     const bool is_reversed = name != there;
-    const Location<Word> location = table.locator.of(name);
+    const auto at = table.place(name);
     message = {
-        &table.home(location), location.pe, link,
-        Named<Word>{Seen<Word>::of(location.rest,
-                                   is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
-                    std::uint64_t{is_reversed ? side : opposite(side)},
-                    SideName::of(pe, state.node, side).word}};
+        at.home, at.pe, link,
+        Named<Word>{
+            Seen<Word>::of(at.stored, is_reversed ? static_cast<std::uint8_t>(3 - expected) : expected, 0),
+            std::uint64_t{is_reversed ? side : opposite(side)}, SideName::of(pe, state.node, side).word}};
     return true;
   }
 };

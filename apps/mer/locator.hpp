@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include <esker/containers.hpp>
 #include <esker/esker.hpp>
 
 #include "../inputs/random.hpp"
@@ -19,6 +20,23 @@ namespace mer {
 
 using inputs::Wide;
 
+/// A Word in memory of 8-byte words, and in messages.
+template <class Word>
+struct Stored {
+  std::uint64_t part[sizeof(Word) / 8];
+
+  static ESKER_HD Stored of(Word word) {
+    Stored stored;
+    __builtin_memcpy(&stored, &word, sizeof word);
+    return stored;
+  }
+  ESKER_HD Word word() const {
+    Word all = 0;
+    __builtin_memcpy(&all, this, sizeof all);
+    return all;
+  }
+};
+
 /// Where a k-mer is counted.
 template <class Word>
 struct Location {
@@ -27,26 +45,41 @@ struct Location {
   Word rest;
 };
 
+/// The placement of the table's keys (esker::containers::Map).
 template <class Word>
 class Locator {
  public:
+  using Stored = mer::Stored<Word>;
   /// A message has two votes beside the rest, in one Word.
   static constexpr unsigned kVoteBits = 6;
   /// Fewest buckets of all PEs: then rest and votes fit into a Word for every odd k.
   static constexpr std::uint64_t kLeastBuckets = 16;
 
+  Locator() = default;
+  explicit Locator(unsigned k) : k_{k}, mask_{inputs::kmer_mask<Word>(k)} {}
+  Locator(unsigned k, std::uint32_t pes, std::uint64_t buckets) : Locator(k) { spread(pes, buckets); }
+
   /// `buckets` of each PE. Throws esker::Error{kConfiguration} for more than 2^32 of all PEs.
-  Locator(unsigned k, std::uint32_t pes, std::uint64_t buckets)
-      : k_{k}, mask_{inputs::kmer_mask<Word>(k)}, pes_{pes}, buckets_{buckets} {
-    const std::uint64_t n = pes * buckets;
+  void spread(std::uint32_t pes, std::uint64_t buckets) {
+    pes_ = pes;
+    buckets_ = buckets;
+    const std::uint64_t n = pes_ * buckets;
     if (n < kLeastBuckets || n > std::uint64_t{1} << 32) {
       throw esker::Error(esker::Error::Kind::kConfiguration,
                          "a k-mer table of " + std::to_string(n) + " buckets; 16 to 2^32 are possible");
     }
     const auto said = static_cast<unsigned>(std::bit_width(n)) - 1;
-    rest_mask_ = said >= 2 * k ? 0 : static_cast<Word>(mask_ >> said);
+    rest_mask_ = said >= 2 * k_ ? 0 : static_cast<Word>(mask_ >> said);
     quotient_ = static_cast<std::uint64_t>((Wide{1} << 64) / n);
     remainder_ = static_cast<std::uint64_t>((Wide{1} << 64) % n);
+  }
+
+  ESKER_HD esker::containers::KeyPlace<Stored> place(Word kmer) const {
+    const Location<Word> at = of(kmer);
+    return {at.pe, at.bucket, static_cast<std::uint32_t>(at.rest) & 0xffff, Stored::of(at.rest)};
+  }
+  ESKER_HD Word key(std::uint32_t pe, std::uint64_t bucket, const Stored& stored) const {
+    return kmer(pe, bucket, stored.word());
   }
 
   ESKER_HD Location<Word> of(Word kmer) const {
@@ -106,11 +139,11 @@ class Locator {
     return static_cast<Word>(fraction / below + (fraction % below != 0 ? 1 : 0));
   }
 
-  unsigned k_;
-  Word mask_;
+  unsigned k_ = 1;
+  Word mask_ = 0;
   Word rest_mask_ = 0;
-  std::uint64_t pes_;
-  std::uint64_t buckets_;
+  std::uint64_t pes_ = 1;
+  std::uint64_t buckets_ = 1;
   std::uint64_t quotient_ = 0;  // of 2^64 by the number of all buckets
   std::uint64_t remainder_ = 0;
 };

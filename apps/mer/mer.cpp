@@ -76,51 +76,33 @@ std::uint64_t sum(esker::Runtime& rt, std::uint64_t mine) {
   return over_pes(rt, mine, esker::Reduction::kSum);
 }
 
-/// Calls visit(kmer, slot) for each k-mer of this PE's.
-template <class Word, class Visit>
-void for_each_counted(esker::Runtime& rt, const mer::Table<Word>& table, Visit visit) {
-  constexpr std::uint64_t kWords = mer::Table<Word>::kBucketBytes / 8;
-  constexpr std::uint64_t kBuckets = 256;  // at a time
-  std::vector<std::uint64_t> words(kBuckets * kWords);
-  for (std::uint64_t first = 0; first < table.buckets; first += kBuckets) {
-    const std::uint64_t count = std::min(kBuckets, table.buckets - first);
-    rt.heap().read(table.words(), first * kWords, std::span(words).first(count * kWords));
-    for (std::uint64_t b = 0; b < count; ++b) {
-      const auto* slot = reinterpret_cast<const mer::Slot<Word>*>(words.data() + b * kWords);
-      for (std::uint32_t i = 0; i < mer::Table<Word>::kSlots; ++i, ++slot) {
-        if (slot->count > 0) visit(table.locator.kmer(rt.pe(), first + b, slot->rest.word()), *slot);
-      }
-    }
-  }
-}
-
 /// K-mers of this PE's that it has counted wrongly, lost or made up.
 template <class Word>
 std::uint64_t count_wrong(esker::Runtime& rt, const mer::Table<Word>& table,
                           const mer::Serial<Word>& serial) {
   std::uint64_t expected = 0;
-  for (const auto& [kmer, seen] : serial.kmers()) expected += table.locator.of(kmer).pe == rt.pe() ? 1 : 0;
+  for (const auto& [kmer, seen] : serial.kmers()) expected += table.place(kmer).pe == rt.pe() ? 1 : 0;
   std::uint64_t found = 0;
   std::uint64_t wrong = 0;
-  for_each_counted(rt, table, [&](Word kmer, const mer::Slot<Word>& slot) {
+  table.for_each_local(rt, [&](Word kmer, const mer::Tally& tally) {
     const auto entry = serial.kmers().find(kmer);
     const bool is_right =
-        entry != serial.kmers().end() && table.locator.of(kmer).pe == rt.pe() && entry->second.is_in(slot);
+        entry != serial.kmers().end() && table.place(kmer).pe == rt.pe() && entry->second.is_in(tally);
     ++(is_right ? found : wrong);
   });
   return wrong + (expected > found ? expected - found : found - expected);
 }
 
-/// Collective. `lost` k-mers of this PE found no slot.
+/// Collective.
 template <class Word>
-void require_none_lost(esker::Runtime& rt, const mer::Table<Word>& table, std::uint64_t lost) {
-  const std::uint64_t all = sum(rt, lost);
-  if (all == 0) return;
+void require_none_lost(esker::Runtime& rt, const Options& o, const mer::Table<Word>& table) {
+  const esker::containers::Overflow full = table.overflow(rt);
+  if (full.operations == 0) return;
   harness::agree(rt, [&] {
     throw esker::Error(
         esker::Error::Kind::kOutOfMemory,
-        fmt::format("{} k-mers found their bucket full; raise --table, which was {} k-mers of each PE", all,
-                    table.buckets * mer::Table<Word>::kSlots));
+        fmt::format("{} k-mers found their bucket full; raise --table, which was {}, to {} k-mers of each PE",
+                    full.operations, o.table, (full.needed + rt.n_pes() - 1) / rt.n_pes()));
   });
 }
 
@@ -143,11 +125,11 @@ template <class Word>
 void write_kmers(esker::Runtime& rt, const Options& o, const mer::Table<Word>& table,
                  harness::OutputFile& file) {
   const mer::Threshold threshold = o.threshold();
-  for_each_counted(rt, table, [&](Word kmer, const mer::Slot<Word>& slot) {
-    if (slot.count < threshold.count) return;
-    file.write(fmt::format("{}\t{}\t{}{}\n", mer::spelled(kmer, static_cast<unsigned>(o.k)), slot.count,
-                           mer::extension_letter(threshold.extension(slot.votes[mer::kLeft])),
-                           mer::extension_letter(threshold.extension(slot.votes[mer::kRight]))));
+  table.for_each_local(rt, [&](Word kmer, const mer::Tally& tally) {
+    if (tally.count < threshold.count) return;
+    file.write(fmt::format("{}\t{}\t{}{}\n", mer::spelled(kmer, static_cast<unsigned>(o.k)), tally.count,
+                           mer::extension_letter(threshold.extension(tally.votes[mer::kLeft])),
+                           mer::extension_letter(threshold.extension(tally.votes[mer::kRight]))));
   });
   harness::agree(rt, [&] { file.close(); });
 }
@@ -201,13 +183,9 @@ std::uint64_t count_wrong_contigs(esker::Runtime& rt, const std::vector<mer::Con
   return sum(rt, wrong) + (is_all ? 0 : 1);
 }
 
-/// Buckets of a PE: those asked for, or so many that the k-mers fill little more than half.
-template <class Word>
-std::uint64_t buckets_for(const Options& o, double distinct, std::uint32_t pes) {
-  constexpr double kFill = 0.55;  // at 128 slots a full bucket is then six standard deviations away
-  const double kmers = o.table > 0 ? static_cast<double>(o.table) : 1.05 * distinct / pes / kFill;
-  const auto buckets = static_cast<std::uint64_t>(kmers / mer::Table<Word>::kSlots) + 1;
-  return std::max((mer::Locator<Word>::kLeastBuckets + pes - 1) / pes, buckets);
+/// Of all PEs: those asked for, or those there are, and the estimate's error.
+std::uint64_t kmers_for(const Options& o, double distinct, std::uint32_t pes) {
+  return o.table > 0 ? o.table * pes : static_cast<std::uint64_t>(1.05 * distinct);
 }
 
 template <class Word>
@@ -234,22 +212,17 @@ int run_with(esker::Runtime& rt, const Options& o) {
   text.letters = {};
   const double read_seconds = reading.seconds();
 
-  const auto table =
-      mer::Table<Word>::allocate(rt, k, buckets_for<Word>(o, text.distinct.estimate(), rt.n_pes()));
-  const auto lost = rt.heap().allocate<std::uint64_t>(1);
-  const auto count = rt.register_handler<mer::Slot<Word>, mer::Seen<Word>>(
-      "mer.count", mer::CountOne<Word>{lost, rt.heap().base()});
-  const mer::SendKmers<Word> source{letters, length, k, table, count};
+  const auto table = mer::Table<Word>::allocate(rt, "mer", kmers_for(o, text.distinct.estimate(), rt.n_pes()),
+                                                mer::Locator<Word>(k));
+  const auto count =
+      table.template register_visit_or_insert<mer::Seen<Word>>(rt, "count", mer::CountOne<Word>{});
+  const mer::SendKmers<Word> source{letters, length, k, table, count.handler()};
   std::unique_ptr<mer::Serial<Word>> serial;
   auto measured = harness::measure(
-      rt, superstep, o,
-      [&] {
-        rt.launch(table.words().size(), mer::Clear{table.words()}, "mer.clear");
-        rt.quiet();
-      },
+      rt, superstep, o, [&] { table.clear(rt); },
       [&] {
         superstep.run(source.lanes(), source, "mer.count");
-        require_none_lost(rt, table, rt.heap().read(lost)[0]);
+        require_none_lost(rt, o, table);
       },
       [&] {
         if (!serial) serial = std::make_unique<mer::Serial<Word>>(reads, k, o.least_quality(), o.threshold());
@@ -258,17 +231,17 @@ int run_with(esker::Runtime& rt, const Options& o) {
   std::uint64_t distinct = 0;
   std::uint64_t frequent = 0;
   std::uint64_t unique = 0;
-  for_each_counted(rt, table, [&](Word, const mer::Slot<Word>& slot) {
+  table.for_each_local(rt, [&](Word, const mer::Tally& tally) {
     ++distinct;
-    frequent += slot.count >= o.min_count ? 1 : 0;
-    unique += o.threshold().is_unique(slot) ? 1 : 0;
+    frequent += tally.count >= o.min_count ? 1 : 0;
+    unique += o.threshold().is_unique(tally) ? 1 : 0;
   });
   if (files.kmers) write_kmers(rt, o, table, *files.kmers);
 
   nlohmann::json more{{"k", o.k},
                       {"reads", sum(rt, text.reads)},
                       {"read_seconds", read_seconds},
-                      {"table_slots", table.buckets * mer::Table<Word>::kSlots * rt.n_pes()},
+                      {"table_slots", table.slots() * rt.n_pes()},
                       {"kmers_distinct", sum(rt, distinct)},
                       {"kmers_frequent", sum(rt, frequent)},
                       {"kmers_unique", sum(rt, unique)}};
@@ -309,7 +282,7 @@ int run(int argc, char** argv) {
       .add("min-quality", &o.min_quality, "least Phred score of a base that votes for what is beside a k-mer")
       .add("min-count", &o.min_count, "how often a k-mer must occur")
       .add("min-votes", &o.min_votes, "votes that a base beside a k-mer must have; 0: as --min-count")
-      .add("table", &o.table, "k-mers that each PE has room for; 0: estimated from the reads")
+      .add("table", &o.table, "different k-mers that each PE has room for; 0: estimated from the reads")
       .add("output", &o.kmers, "write k-mers, counts and extensions to FILE.<pe>")
       .add("traverse", &o.traverse, "find the contigs too")
       .add("contigs", &o.contigs, "write contigs, as FASTA, to FILE.<pe>");

@@ -39,12 +39,11 @@ struct Seenings {
   std::uint64_t count = 0;
   std::array<std::array<std::uint64_t, 4>, 2> votes{};  // Side, base
 
-  template <class S>
-  bool is_in(const S& slot) const {
-    bool same = slot.count == std::min<std::uint64_t>(count, kMostCount);
+  bool is_in(const Tally& tally) const {
+    bool same = tally.count == std::min<std::uint64_t>(count, kMostCount);
     for (unsigned side = 0; side < 2; ++side) {
       for (unsigned base = 0; base < 4; ++base)
-        same = same && slot.votes[side][base] == std::min<std::uint64_t>(votes[side][base], kMostVotes);
+        same = same && tally.votes[side][base] == std::min<std::uint64_t>(votes[side][base], kMostVotes);
     }
     return same;
   }
