@@ -1,13 +1,13 @@
 // indexgather, of the bale suite: reads the entries of a distributed table that lists on the PEs name.
 //
-// Invariant. Entry e of the table is word e / n_pes of PE e % n_pes, and so is place r of the gathered
-// values: r / n_pes of PE r % n_pes. A lane gets the entry from its owner. With --by am it asks the owner by
-// an active message that names the place, and the handler answers with a put, as programs do where there is
-// no get, and as --style needs. Entries, lists and values are functions of the seed, so each PE knows what it
-// should have been given.
+// Invariant. The table and the gathered values are cyclic arrays. A lane gets the entry from its owner. With
+// --by am it asks the owner by an active message that names the place, and the handler answers with a put, as
+// programs do where there is no get, and as --style needs. Entries, lists and values are functions of the
+// seed, so each PE knows what it should have been given.
 #include <string>
 #include <vector>
 
+#include <esker/containers.hpp>
 #include <esker/esker.hpp>
 
 #include "../harness/application.hpp"
@@ -34,12 +34,15 @@ struct Problem {
   std::uint64_t value(std::uint64_t entry) const { return inputs::mix(seed ^ entry) | 1; }
 };
 
+using Words = esker::containers::Array<std::uint64_t, esker::containers::Cyclic>;
+
 struct Get {
-  esker::SymmetricArray<std::uint64_t> indices, table, gathered;
+  esker::SymmetricArray<std::uint64_t> indices;
+  Words table;
+  esker::SymmetricArray<std::uint64_t> gathered;
   ESKER_HD void operator()(esker::WorkItem item) const {
-    const std::uint64_t i = item.global_id(), entry = indices[i];
-    esker::shmem_get(item, &gathered[i], &table[entry / item.n_pes()],
-                     static_cast<std::uint32_t>(entry % item.n_pes()));
+    const std::uint64_t i = item.global_id();
+    table.get(item, &gathered[i], indices[i]);
   }
 };
 
@@ -52,11 +55,9 @@ struct Answer {
 /// The entry's owner sends it there.
 struct SendBack {
   static constexpr std::uint64_t kOwnershipBytes = 0;  // it reads what nobody changes
-  esker::SymmetricArray<std::uint64_t> gathered;
+  Words gathered;
   ESKER_HD void operator()(esker::HandlerContext& context, std::uint64_t& word, const Answer& answer) const {
-    const std::uint32_t pes = context.n_pes();
-    esker::shmem_put(context, &gathered[answer.place / pes], word,
-                     static_cast<std::uint32_t>(answer.place % pes));
+    gathered.put(context, answer.place, word);
   }
 };
 
@@ -68,15 +69,16 @@ struct Ask {
     bool asked;
   };
   esker::SymmetricArray<std::uint64_t> indices;
-  esker::SymmetricArray<std::uint64_t> table;
+  Words table, gathered;
   esker::Handler<std::uint64_t, Answer> handler;
-  std::uint32_t me, pes;
+  std::uint32_t me;
 
   ESKER_HD State start(std::uint64_t id) const { return {id, false}; }
   ESKER_HD bool next(State& state, Message& message) const {
     if (state.asked) return false;
     const std::uint64_t entry = indices[state.i];
-    message = {&table[entry / pes], static_cast<std::uint32_t>(entry % pes), handler, {state.i * pes + me}};
+    const auto at = table.place(entry);
+    message = {&table.part()[at.index], at.pe, handler, {gathered.global_index(me, state.i)}};
     state.asked = true;
     return true;
   }
@@ -107,24 +109,23 @@ int run(int argc, char** argv) {
   const Problem problem{o.seed, o.reads, o.table, rt.n_pes()};
   auto& heap = rt.heap();
   const auto indices = heap.allocate<std::uint64_t>(problem.reads);
-  const auto gathered = heap.allocate<std::uint64_t>(problem.reads);
-  const auto table = heap.allocate<std::uint64_t>(problem.words);
+  const auto gathered = Words::allocate(rt, problem.reads * problem.pes);
+  const auto table = Words::allocate(rt, problem.words * problem.pes);
   const auto handler = rt.register_handler<std::uint64_t, Answer>("indexgather", SendBack{gathered});
   harness::fill(rt, indices, problem.reads, [&](std::uint64_t i) { return problem.entry(rt.pe(), i); });
-  harness::fill(rt, table, problem.words,
-                [&](std::uint64_t w) { return problem.value(w * problem.pes + rt.pe()); });
+  table.fill(rt, [&](std::uint64_t entry) { return problem.value(entry); });
   const auto measured = harness::measure(
-      rt, superstep, o, [&] { harness::clear(rt, gathered); },
+      rt, superstep, o, [&] { harness::clear(rt, gathered.part()); },
       [&] {
         if (o.by == "get") {
-          rt.launch(problem.reads, Get{indices, table, gathered}, "indexgather");
+          rt.launch(problem.reads, Get{indices, table, gathered.part()}, "indexgather");
           rt.barrier_all();
           return;
         }
-        superstep.run(problem.reads, Ask{indices, table, handler, rt.pe(), rt.n_pes()}, "indexgather");
+        superstep.run(problem.reads, Ask{indices, table, gathered, handler, rt.pe()}, "indexgather");
       },
       [&] {
-        const auto values = heap.read(gathered);
+        const auto values = heap.read(gathered.part());
         std::uint64_t wrong = 0;
         for (std::uint64_t i = 0; i < values.size(); ++i)
           wrong += values[i] != problem.value(problem.entry(rt.pe(), i)) ? 1 : 0;
