@@ -58,6 +58,29 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
   return {};
 }
 
+std::string defect_in_block(std::span<const std::byte> frame, const FrameHeader& header) {
+  if (frame.size() < kBlockBytesAt) {
+    return fmt::format("{} bytes are shorter than the headers of a block, {}", frame.size(), kBlockBytesAt);
+  }
+  if (header.runs != 0 || header.messages != 1) {
+    return fmt::format("a block's frame with {} runs and {} messages", header.runs, header.messages);
+  }
+  const BlockHeader block = block_header(frame.data());
+  if (block.reserved[0] != 0 || block.reserved[1] != 0) return "reserved fields of the block are not zero";
+  const std::uint64_t carried = frame.size() - kBlockBytesAt;
+  if ((carried == 0) != (header.kind == Kind::kBlockRequest) || block.bytes < carried ||
+      block.first > block.bytes - carried) {
+    return fmt::format("{} bytes from byte {} of a block of {}, kind {}", carried, block.first, block.bytes,
+                       static_cast<unsigned>(header.kind));
+  }
+  if (header.kind == Kind::kBlockReply) return {};  // it lies as the request has said
+  if (block.piece_bytes == 0 || block.stride < block.piece_bytes || block.bytes % block.piece_bytes != 0) {
+    return fmt::format("a block of {} bytes in pieces of {} every {} bytes", block.bytes, block.piece_bytes,
+                       block.stride);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string find_defect(std::span<const std::byte> frame, const Expected& expected) {
@@ -88,6 +111,10 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
   switch (header.kind) {
     case Kind::kMessages:
       return defect_in_runs(frame, header, expected);
+    case Kind::kBlock:
+    case Kind::kBlockRequest:
+    case Kind::kBlockReply:
+      return defect_in_block(frame, header);
     case Kind::kQuietRequest:
     case Kind::kQuietReply:
     case Kind::kHangReport:
@@ -126,6 +153,12 @@ bool RunReader::next(Run& run) {
   run.address = reinterpret_cast<const std::uint64_t*>(position_);
   position_ += std::size_t{header.count} * header.words * 8;
   return true;
+}
+
+BlockHeader block_header(const std::byte* frame) {
+  BlockHeader header;
+  std::memcpy(&header, frame + sizeof(FrameHeader), sizeof header);
+  return header;
 }
 
 FrameHeader make_header(Kind kind, std::uint32_t source, std::uint32_t destination) {

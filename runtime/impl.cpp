@@ -37,6 +37,7 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
       queue_{make_context()},
       network_{make_network()},
       aggregators_{make_aggregators()},
+      blocks_{job_, memory_, executor_->block_memory(), failure_, *network_},
       call_{failure_},
       waits_{failure_, bell_,          *aggregators_,   *network_,
              owner_,   lanes_.waiting, trace_.tracer(), [this] { supervision_.check_for_hang(); }},

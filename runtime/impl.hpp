@@ -12,6 +12,7 @@
 #include <esker/net/network.hpp>
 #include <esker/queue/waiting.hpp>
 #include <esker/runtime.hpp>
+#include <esker/runtime/block_calls.hpp>
 #include <esker/runtime/collectives.hpp>
 #include <esker/runtime/current_call.hpp>
 #include <esker/runtime/handler_registry.hpp>
@@ -57,6 +58,7 @@ class Runtime::Impl {
   HostSender& sender() { return sender_; }
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
+  BlockCalls& blocks() { return blocks_; }
   Mail& mail() { return network_->mail(); }
   CurrentCall& call() { return call_; }
   WaitLoop& waits() { return waits_; }
@@ -102,6 +104,7 @@ class Runtime::Impl {
   LaneCounters lanes_;
   std::unique_ptr<Network> network_;
   const std::unique_ptr<Aggregators> aggregators_;
+  BlockCalls blocks_;
   CurrentCall call_;
   WaitLoop waits_;
   Producers producers_;

@@ -60,6 +60,9 @@ void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) {
 void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
   impl_->collectives().all_reduce(values, reduction);
 }
+void BlockOperations::start_block(const detail::BlockCall& call) {
+  static_cast<Runtime*>(this)->impl_->blocks().start(call, call.name);
+}
 bool Runtime::runs_on_device() const noexcept { return impl_->executor().on_device(); }
 void* Runtime::stream() const noexcept { return impl_->executor().stream(); }
 void Runtime::reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes,
