@@ -12,12 +12,12 @@
 namespace esker {
 namespace {
 
-constexpr std::uint32_t kFramesAStep = 2;  // messages are looked at in between
+constexpr std::uint32_t kBlockFramesAStep = 2;  // messages are looked at in between
 // To and from heaps that this PE reaches.
 constexpr std::uint64_t kCopiedAStep = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPiecesAStep = 64;
 
-[[noreturn]] void refuse(const wire::FrameHeader& header, const std::string& what) {
+[[noreturn]] void refuse_block(const wire::FrameHeader& header, const std::string& what) {
   throw Error(Error::Kind::kNetwork, fmt::format("a block's frame from PE {}: {}", header.source, what));
 }
 
@@ -28,10 +28,10 @@ void require_inside(const wire::FrameHeader& header, const wire::BlockHeader& bl
   if (block.bytes > 0 &&
       BlockLayout{block.piece_bytes, block.stride}.is_inside(block.offset, block.bytes, heap_bytes))
     return;
-  refuse(header,
-         fmt::format("a block of {} bytes in pieces of {} every {} at heap offset {:#x} is outside (the "
-                     "heap's allocated part ends at {:#x})",
-                     block.bytes, block.piece_bytes, block.stride, block.offset, heap_bytes));
+  refuse_block(
+      header, fmt::format("a block of {} bytes in pieces of {} every {} at heap offset {:#x} is outside (the "
+                          "heap's allocated part ends at {:#x})",
+                          block.bytes, block.piece_bytes, block.stride, block.offset, heap_bytes));
 }
 
 /// One frame of a transfer.
@@ -133,7 +133,7 @@ bool Blocks::ship() {
   take_posted();
   const auto n_pes = static_cast<std::uint32_t>(peers_.size());
   std::uint32_t shipped = 0;
-  for (std::uint32_t i = 0; i < n_pes && shipped < kFramesAStep; ++i) {
+  for (std::uint32_t i = 0; i < n_pes && shipped < kBlockFramesAStep; ++i) {
     next_ = next_ + 1 < n_pes ? next_ + 1 : 0;
     if (ship_to(next_)) ++shipped;
   }
@@ -244,7 +244,8 @@ void Blocks::take_reply(const Arrival& arrival) {
   if (is_dropped_) return;
   const auto found = gets_.find(block.number);
   if (found == gets_.end() || found->second.bytes != block.bytes || found->second.left < bytes)
-    refuse(arrival.header, fmt::format("{} bytes for request {}, which there is not", bytes, block.number));
+    refuse_block(arrival.header,
+                 fmt::format("{} bytes for request {}, which there is not", bytes, block.number));
   Get& get = found->second;
   const std::byte* const from = arrival.bytes + wire::kBlockBytesAt;
   get.layout.for_each_stretch(block.first, bytes, [&](auto offset, auto at, auto length) {

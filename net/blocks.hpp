@@ -68,7 +68,7 @@ class Blocks final : public CompletionStage {
   void drop();
 
   // Owner.
-  /// Hands at most kFramesAStep frames on. True if something moved.
+  /// Hands at most kBlockFramesAStep frames on. True if something moved.
   bool ship();
   void take_request(const Arrival& arrival);
   void take_reply(const Arrival& arrival);
