@@ -23,6 +23,17 @@ std::uint32_t words_of(Command command, const HandlerWords& handlers) {
   return all <= kMaxMessageWords ? all : 0;
 }
 
+/// `rest`: what follows the run's header.
+std::string defect_in_bytes_call(const RunHeader& run, std::span<const std::byte> rest) {
+  std::uint64_t bytes = 0;
+  if (run.count != 1 || run.words < 2 || rest.size() < 2 * sizeof bytes)
+    return fmt::format("is one message with bytes, but has {} of {} words", run.count, run.words);
+  std::memcpy(&bytes, rest.data() + sizeof bytes, sizeof bytes);
+  if (bytes > std::uint64_t{run.words - 2} * 8 || bytes / 8 + (bytes % 8 != 0 ? 1 : 0) != run.words - 2)
+    return fmt::format("has a message with {} bytes in {} words", bytes, run.words);
+  return {};
+}
+
 std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& header,
                            const Expected& expected) {
   std::size_t at = sizeof(FrameHeader);
@@ -34,7 +45,13 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     RunHeader run;
     std::memcpy(&run, frame.data() + at, sizeof run);
     at += sizeof run;
-    const std::uint32_t words = words_of(Command::from_word(run.command), *expected.handlers);
+    const Command command = Command::from_word(run.command);
+    std::uint32_t words = words_of(command, *expected.handlers);
+    if (is_bytes_call(command) && expected.handlers->takes_bytes(command.handler)) {
+      words = run.words;
+      if (std::string defect = defect_in_bytes_call(run, frame.subspan(at)); !defect.empty())
+        return fmt::format("run {} {}", i, defect);
+    }
     if (words == 0) {
       return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
     }

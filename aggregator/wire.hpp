@@ -94,6 +94,8 @@ struct Run {
 class HandlerWords {
  public:
   virtual std::uint32_t words_of_handler(std::uint16_t handler) const = 0;
+  /// There is such a handler, and its messages are of any size.
+  virtual bool takes_bytes(std::uint16_t /*handler*/) const { return false; }
 
  protected:
   ~HandlerWords() = default;

@@ -139,6 +139,7 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
   const HeapView heap = call.heap;
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
+  const bool takes_bytes = is_bytes_call(run.command);
   running_.store(&handler, std::memory_order_relaxed);
   call.handler = run.command.handler;
   for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -148,9 +149,14 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
     }
     if (!Slice{slice_, slices_}.has(offset)) continue;
     apply::check_target(handler, offset, heap);
-    for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
+    BytesArgument bytes{};
+    if (takes_bytes) {  // find_defect() has seen that it is the only one, and of that size
+      bytes = {reinterpret_cast<const std::byte*>(run.row(2)), run.row(1)[0]};
+    } else {
+      for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
+    }
     try {
-      handler.call(call, heap.base + offset, arguments);
+      handler.call(call, heap.base + offset, takes_bytes ? static_cast<const void*>(&bytes) : arguments);
     } catch (const std::exception& error) {
       throw Error(Error::Kind::kHandler, fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}",
                                                      handler.name, call.pe, call.source, error.what()));

@@ -6,11 +6,15 @@
 
 namespace esker {
 
-/// Contract. Any thread. copy() is done on return; both ends are this host's memory, or what device() gives
-/// out. Errors.   Error{kDevice}.
+/// Contract. Any thread. A copy may go on until wait() returns; both ends are this host's memory, this PE's
+/// heap
+///           or one that reached_heap() names.
+/// Errors.   Error{kDevice}.
 class BlockMemory {
  public:
   virtual void copy(void* to, const void* from, std::uint64_t bytes) = 0;
+  /// For all copies so far, whichever thread has begun them.
+  virtual void wait_for_copies() = 0;
   /// Where this PE reaches the heap of `pe`; null: it does not.
   virtual std::byte* reached_heap(std::uint32_t pe) const = 0;
 

@@ -16,6 +16,8 @@ constexpr std::uint32_t kBlockFramesAStep = 2;  // messages are looked at in bet
 // To and from heaps that this PE reaches.
 constexpr std::uint64_t kCopiedAStep = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPiecesAStep = 64;
+constexpr std::uint32_t kStepsBesideMessages = 256;
+constexpr std::uint64_t kPartBesideMessages = 2048;  // copied in about the time that a message takes
 
 [[noreturn]] void refuse_block(const wire::FrameHeader& header, const std::string& what) {
   throw Error(Error::Kind::kNetwork, fmt::format("a block's frame from PE {}: {}", header.source, what));
@@ -64,6 +66,7 @@ class Blocks::Writer final : public FrameWriter {
     t.near_layout.for_each_stretch(t.sent, bytes_, [&](auto offset, auto at, auto length) {
       blocks_.copy(to + at, t.near + offset, length);
     });
+    blocks_.wait_for_copies();
   }
 
  private:
@@ -93,7 +96,7 @@ bool Blocks::start(const BlockTransfer& transfer) {
       asks_.store(true, std::memory_order_relaxed);
       asked_.fetch_add(1, std::memory_order_release);
     }
-    sent_.fetch_add(asks ? 1 : frames_of(transfer.bytes), std::memory_order_release);
+    sent_.fetch_add(1, std::memory_order_release);
   }
   const std::lock_guard lock(posted_mutex_);
   posted_.push_back(transfer);
@@ -126,7 +129,19 @@ void Blocks::take_posted() {
   posted_count_.store(0, std::memory_order_relaxed);
 }
 
-bool Blocks::ship() {
+std::uint64_t Blocks::part_of(std::uint64_t left) const {
+  const std::uint64_t most =
+      steps_without_ < kStepsBesideMessages ? std::min(most_, kPartBesideMessages) : most_;
+  if (left <= most) return left;
+  return left < 2 * most ? (left / 2 + kLineBytes - 1) / kLineBytes * kLineBytes : most;
+}
+
+bool Blocks::ship(bool beside_messages) {
+  if (beside_messages) {
+    steps_without_ = 0;
+  } else if (steps_without_ < kStepsBesideMessages) {
+    ++steps_without_;
+  }
   if (is_idle()) return false;
   const std::lock_guard lock(mutex_);
   if (is_dropped_) return false;
@@ -160,12 +175,14 @@ bool Blocks::ship_front(std::uint32_t pe, std::deque<BlockTransfer>& queue) {
   if (!shipping_.nothing_to_ship(pe)) return false;
   const bool asks = transfer.kind == BlockTransfer::Kind::kGet;
   if (asks && peer.gets == kGets) return false;
-  const std::uint64_t bytes = asks ? 0 : std::min(most_, transfer.bytes - transfer.sent);
+  const std::uint64_t bytes = asks ? 0 : part_of(transfer.bytes - transfer.sent);
   if (asks && transfer.number == 0) begin_get(transfer);
   if (!try_ship(pe, transfer, bytes)) return false;
   transfer.sent += bytes;
   if (asks) ++peer.gets;
-  if (asks || transfer.sent == transfer.bytes) {
+  if (!asks && transfer.sent < transfer.bytes) {
+    sent_.fetch_add(1, std::memory_order_release);  // the frame that follows; start() has counted the first
+  } else {
     queue.pop_front();
     (is_reply ? replies_ : own_).fetch_sub(1, std::memory_order_relaxed);
   }
@@ -203,6 +220,7 @@ bool Blocks::copy_front(std::deque<BlockTransfer>& queue, std::byte* heap) {
       memory_->copy(is_put ? far : near + part, is_put ? near + part : far, part_length);
     });
   });
+  memory_->wait_for_copies();
   t.sent += bytes;
   if (t.sent == t.bytes) {
     queue.pop_front();
@@ -221,7 +239,7 @@ void Blocks::take_request(const Arrival& arrival) {
   const BlockLayout layout{block.piece_bytes, block.stride};
   require_inside(arrival.header, block, heap_bytes_.load(std::memory_order_acquire));
   // The reply counts as sent before the request counts as applied.
-  sent_.fetch_add(frames_of(block.bytes), std::memory_order_release);
+  sent_.fetch_add(1, std::memory_order_release);
   {
     const std::lock_guard lock(mutex_);
     peers_[arrival.header.source]->replies.push_back({BlockTransfer::Kind::kReply,
@@ -251,6 +269,7 @@ void Blocks::take_reply(const Arrival& arrival) {
   get.layout.for_each_stretch(block.first, bytes, [&](auto offset, auto at, auto length) {
     copy(get.result + offset, from + at, length);
   });
+  wait_for_copies();
   get.left -= bytes;
   if (get.left == 0) {
     gets_.erase(found);

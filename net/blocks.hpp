@@ -64,12 +64,18 @@ class Blocks final : public CompletionStage {
   /// True: the owner should be woken.
   bool start(const BlockTransfer& transfer);
   bool was_started() const { return posted_count_.load(std::memory_order_acquire) != 0; }
+  /// A message is about to be submitted that no other stage counts as sent; it calls a handler.
+  void count_call() {
+    asks_.store(true, std::memory_order_relaxed);
+    sent_.fetch_add(1, std::memory_order_release);
+  }
   /// For a job that has failed: nothing more is read from or written to the caller's memory.
   void drop();
 
   // Owner.
-  /// Hands at most kBlockFramesAStep frames on. True if something moved.
-  bool ship();
+  /// Hands at most kBlockFramesAStep frames on. `beside_messages`: some have moved in this step; for a while
+  /// then frames are short, so that a message finds little before it. True if something moved.
+  bool ship(bool beside_messages);
   void take_request(const Arrival& arrival);
   void take_reply(const Arrival& arrival);
   /// A kBlock frame is in the heap.
@@ -107,7 +113,8 @@ class Blocks final : public CompletionStage {
     BufferPool frames;
   };
 
-  std::uint64_t frames_of(std::uint64_t bytes) const { return (bytes + most_ - 1) / most_; }
+  /// Of the bytes that are left of a block, those in the next frame: the last two frames share what is left.
+  std::uint64_t part_of(std::uint64_t left) const;
   void take_posted();
   bool ship_to(std::uint32_t pe);
   bool ship_front(std::uint32_t pe, std::deque<BlockTransfer>& queue);
@@ -115,6 +122,9 @@ class Blocks final : public CompletionStage {
   bool try_ship(std::uint32_t pe, const BlockTransfer& transfer, std::uint64_t bytes);
   void begin_get(BlockTransfer& transfer);
   void copy(void* to, const void* from, std::uint64_t bytes);
+  void wait_for_copies() {
+    if (memory_ != nullptr) memory_->wait_for_copies();
+  }
 
   Shipping& shipping_;
   Transport& transport_;
@@ -132,11 +142,12 @@ class Blocks final : public CompletionStage {
   std::vector<std::unique_ptr<Peer>> peers_;     // this and what follows: the owner's, and drop()'s
   std::unordered_map<std::uint64_t, Get> gets_;  // by number
   std::uint64_t last_get_ = 0;
+  std::uint32_t steps_without_ = ~0u;               // messages
   std::uint32_t next_ = 0;                          // PE that is served first
   std::atomic<std::uint64_t> own_{0}, replies_{0};  // transfers in peers' queues
   bool may_send_ = false;                           // of the barrier that is served
 
-  std::atomic<bool> asks_{false};  // gets, since the last barrier
+  std::atomic<bool> asks_{false};  // gets or calls, since the last barrier
   std::atomic<std::uint64_t> sent_{0}, applied_{0}, asked_{0}, answered_{0};
 };
 

@@ -76,6 +76,7 @@ void Network::add_device(DeviceEngine& engine, bool applies) {
   auto stage = std::make_unique<DeviceStage>(engine, applies, handlers_, control_);
   if (applies) {
     dispatch_.set_applier(*stage);
+    blocks_.set_memory(engine);
     trace_.set_applied_elsewhere();
   }
   device_stage_ = std::move(stage);
@@ -179,7 +180,7 @@ bool Network::progress() {
       moved |= handlers_.close_idle(
           [this](std::uint32_t pe) { return shipping_.is_projecting() || shipping_.nothing_to_ship(pe); });
     }
-    if (!failure_.is_set()) moved |= blocks_.ship();
+    if (!failure_.is_set()) moved |= blocks_.ship(moved);
     moved |= completion_.step();
   } catch (...) {
     fail(current_error("network thread"));

@@ -85,6 +85,11 @@ class Network final : public BufferSink {
   void start_block(const BlockTransfer& transfer) {
     if (blocks_.start(transfer)) wake_owner();
   }
+  /// Submits a message of the caller's own that calls a handler.
+  void submit_call(Buffer* buffer) {
+    blocks_.count_call();
+    submit(buffer);
+  }
   /// Kept for the user's next call, on every PE.
   void fail(const Error& error) override;
   /// Lanes wait for what handlers have sent: it leaves, full or not.

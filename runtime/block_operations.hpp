@@ -1,11 +1,16 @@
-// Blocks of bytes from and to any PE's heap: put_block and get_block, members of Runtime.
+// Blocks of bytes from and to any PE's heap, and active messages of any size: members of Runtime, and calls
+// of lanes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include <esker/device/platform.hpp>
+#include <esker/net/handler.hpp>
 
 namespace esker {
 
@@ -28,7 +33,22 @@ struct BlockCall {
   BlockShape shape;
   std::uint32_t pe;
 };
+struct BytesCall {
+  const char* name;
+  std::uint16_t handler;
+  const void* target;
+  std::uint32_t target_bytes, target_alignment;
+  const void* data;
+  std::uint64_t bytes;
+  std::uint32_t pe;
+};
 }  // namespace detail
+
+/// Made by Runtime::register_bytes_handler; as a Handler, whose messages carry bytes instead of arguments.
+template <class Target>
+struct BytesHandler {
+  std::uint16_t index = 0;
+};
 
 /// What Runtime can do with blocks.
 ///
@@ -71,12 +91,42 @@ class ESKER_API BlockOperations {
     start_block({"get_block", true, result, source, sizeof(T), shape, pe});
   }
 
+  /// Collective. As register_handler(), of `handler(HandlerContext&, Target&, std::span<const std::byte>)`,
+  /// which gets what call_bytes() was given; the bytes are aligned to 8, and valid during the call.
+  ///
+  /// Errors. Error{kHandler} as there, and where the heap is in a GPU's memory: it runs on the host alone.
+  template <class Target, class Function>
+  BytesHandler<Target> register_bytes_handler(const std::string& name, Function function) {
+    static_assert(std::is_invocable_v<Function&, HandlerContext&, Target&, std::span<const std::byte>>,
+                  "a handler of bytes takes (HandlerContext&, Target&, std::span<const std::byte>)");
+    return {add_bytes_handler(
+        {name, 0, sizeof(Target), alignof(Target),
+         [function = std::move(function)](HostCall& call, void* target, const void* argument) mutable {
+           HandlerContext context(call);
+           const auto& bytes = *static_cast<const BytesArgument*>(argument);
+           function(context, *static_cast<Target*>(target),
+                    std::span<const std::byte>(bytes.at, bytes.bytes));
+         }})};
+  }
+  /// An active message with `bytes`, which are copied before it returns. It is a message like any other, but
+  /// a frame of its own: for few and long ones. Waits where 256 MiB of them have not left this PE.
+  ///
+  /// Errors. Misuse: more bytes than a node buffer has space for, node_buffer_bytes less 96.
+  template <class Target>
+  void call_bytes(BytesHandler<Target> handler, Target* target, std::span<const std::byte> bytes,
+                  std::uint32_t pe) {
+    send_bytes({"call_bytes", handler.index, target, sizeof(Target), alignof(Target), bytes.data(),
+                bytes.size(), pe});
+  }
+
  protected:
   BlockOperations() = default;
   ~BlockOperations() = default;
 
  private:
   void start_block(const detail::BlockCall& call);
+  void send_bytes(const detail::BytesCall& call);
+  std::uint16_t add_bytes_handler(HandlerEntry entry);
 };
 
 }  // namespace esker

@@ -59,6 +59,13 @@ class Runtime::Impl {
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
   BlockCalls& blocks() { return blocks_; }
+  /// Waits while the network has too much of that kind.
+  void send_bytes(const detail::BytesCall& call) {
+    if (network_->was_congested())
+      waits_.wait(
+          "the network to take messages with bytes", [this] { return !network_->was_congested(); }, false);
+    blocks_.send_bytes(call, nullptr);
+  }
   Mail& mail() { return network_->mail(); }
   CurrentCall& call() { return call_; }
   WaitLoop& waits() { return waits_; }

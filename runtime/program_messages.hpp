@@ -12,7 +12,7 @@ namespace esker {
 
 namespace gpu {
 class Occupancy;
-}
+}  // namespace gpu
 
 /// In pinned memory.
 struct ProgramMessage {

@@ -167,7 +167,7 @@ nlohmann::json alone_and_beside(const BulkBench& bench, const char* what, double
     if (rt.pe() == 0) times[2] = bulk_seconds;
     rt.all_reduce(std::span<double>(times), Reduction::kMax);
     const double seconds = times[1] - times[0];
-    if (has_blocks && seconds > times[2] && blocks < 4096) {  // the blocks were not there all the time
+    if (has_blocks && seconds > 0.8 * times[2] && blocks < 65536) {  // the blocks were not there all the time
       blocks *= 2;
       continue;
     }

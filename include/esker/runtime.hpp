@@ -211,3 +211,4 @@ class ESKER_API Runtime : public HostOperations, public BlockOperations {
 }  // namespace esker
 
 #include <esker/runtime/kernel_dispatch.hpp>  // the templates, which need the class
+#include <esker/runtime/lane_blocks.hpp>

@@ -104,6 +104,44 @@ inline void check_pieces(Runtime& rt, const BlockShape& shape) {
   rt.heap().free(heap);
 }
 
+/// Collective. Groups of lanes put a part of an array each to the next PE, and get it back into another one.
+inline void check_blocks_of_groups(Runtime& rt, std::uint64_t bytes, std::uint64_t offset) {
+  constexpr std::uint64_t kGroups = 3;
+  const std::uint64_t stream = mix(seed() + bytes), part = bytes + 32;
+  const auto source = rt.heap().allocate<std::uint8_t>(kGroups * part);
+  const auto target = rt.heap().allocate<std::uint8_t>(kGroups * part);
+  const auto back = rt.heap().allocate<std::uint8_t>(kGroups * part);
+  std::vector<std::uint8_t> mine(kGroups * part);
+  for (std::uint64_t i = 0; i < mine.size(); ++i) mine[i] = block_byte(stream, rt.pe(), 0, i);
+  rt.heap().write(source, 0, std::span<const std::uint8_t>(mine));
+  rt.barrier_all();
+  const std::uint64_t lanes = kGroups * rt.config().group_lanes;
+  rt.launch(lanes, [=] ESKER_LAMBDA(GroupItem & item) {
+    const std::uint64_t at = item.group_id() * part;
+    const std::uint32_t next = (item.pe() + 1) % item.n_pes();
+    shmem_put_block(item, &target[at], &source[at + offset], bytes, next);
+  });
+  rt.barrier_all();
+  rt.launch(lanes, [=] ESKER_LAMBDA(GroupItem & item) {
+    const std::uint64_t at = item.group_id() * part;
+    const std::uint32_t next = (item.pe() + 1) % item.n_pes();
+    shmem_get_block(item, &back[at + 1], &target[at], bytes, next);
+  });
+  rt.quiet();
+  const std::vector<std::uint8_t> found = rt.heap().read(back);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t i = 0; i < found.size(); ++i) {
+    const std::uint64_t in = i % part;
+    const bool is_in = in >= 1 && in < 1 + bytes;
+    wrong += found[i] != (is_in ? mine[i - 1 + offset] : 0) ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0u) << bytes << " bytes on PE " << rt.pe();
+  rt.barrier_all();
+  rt.heap().free(back);
+  rt.heap().free(target);
+  rt.heap().free(source);
+}
+
 /// Collective. Blocks in both directions while lanes increment words elsewhere in the heap.
 inline void check_beside_messages(Runtime& rt) {
   constexpr std::uint64_t kLanes = 2000, kBytes = 40'000;

@@ -48,6 +48,15 @@ TEST_P(Blocks, PiecesLieAsTheirStridesSay) {
   });
 }
 
+TEST_P(Blocks, OfGroupsOfLanesArriveWhole) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    check_blocks_of_groups(rt, 0, 0);
+    check_blocks_of_groups(rt, 1000, 0);
+    check_blocks_of_groups(rt, 1003, 8);
+    check_blocks_of_groups(rt, 517, 3);
+  });
+}
+
 TEST_P(Blocks, ManyAreUnderWayAtATime) {
   run_pes(GetParam(), [](Runtime& rt) {
     constexpr std::uint64_t kWords = 1000;
@@ -105,24 +114,24 @@ TEST_P(BlocksDeathTest, OutsideTheHeapEndsTheJobWithTheValues) {
     run_pes(GetParam(), [&](Runtime& rt) { call(rt, rt.heap().allocate<std::uint32_t>(32)); });
   };
   std::uint32_t here[64] = {};
-  EXPECT_DEATH(
-      aim([&](Runtime& rt, auto array) { rt.put_block(&array[1], here, 32, 0); }),
-      "put_block: a target of 128 bytes in pieces of 128 every 128 at heap offset 4, for PE 0, is outside "
-      "the symmetric heap of 128 bytes");
+  EXPECT_DEATH(aim([&](Runtime& rt, auto array) { rt.put_block(&array[1], here, 32, 0); }),
+               "Runtime::put_block: a target of 128 bytes in pieces of 128 every 128 at heap offset 4, for "
+               "PE 0, is outside "
+               "the symmetric heap of 128 bytes");
   EXPECT_DEATH(aim([&](Runtime& rt, auto array) { rt.put_block(&array[0] - 1, here, 1, 0); }),
-               "put_block: a target .* at heap offset -4");
+               "Runtime::put_block: a target .* at heap offset -4");
   EXPECT_DEATH(aim([&](Runtime& rt, auto array) {
                  rt.get_block(here, &array[0], {2, 9, 0, 4}, 0);
                }),
-               "get_block: a source of 72 bytes in pieces of 8 every 16 at heap offset 0");
+               "Runtime::get_block: a source of 72 bytes in pieces of 8 every 16 at heap offset 0");
   EXPECT_DEATH(aim([&](Runtime& rt, auto array) { rt.get_block(here, &array[0], 1, rt.n_pes()); }),
-               "get_block: PE 1 is not below 1");
+               "Runtime::get_block: PE 1 is not below 1");
   EXPECT_DEATH(aim([&](Runtime& rt, auto array) {
                  rt.put_block(&array[0], here, {4, 2, 3, 0}, 0);
                }),
-               "put_block: pieces of 4 elements overlap where they are stored, 3 elements apart");
+               "Runtime::put_block: pieces of 4 elements overlap where they are stored, 3 elements apart");
   EXPECT_DEATH(aim([&](Runtime& rt, auto array) { rt.put_block(&array[0], here, ~0ull, 0); }),
-               "put_block: .* are more than memory can hold");
+               "Runtime::put_block: .* are more than memory can hold");
 }
 #endif
 
