@@ -102,6 +102,10 @@ ESKER_HD constexpr bool is_call(Command command) {
   return command.operation == Operation::kActiveMessage ||
          (command.operation == Operation::kReply && command.handler != 0);
 }
+/// A call with as many bytes as it likes: its words are the address, their number and the bytes.
+ESKER_HD constexpr bool is_bytes_call(Command command) {
+  return command.operation == Operation::kActiveMessage && command.operand == Operand::kBytes1;
+}
 /// A put with a signal.
 ESKER_HD constexpr bool has_signal(Operation operation) {
   return operation == Operation::kPutSetSignal || operation == Operation::kPutAddSignal;

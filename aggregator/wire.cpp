@@ -23,6 +23,17 @@ std::uint32_t words_of(Command command, const HandlerWords& handlers) {
   return all <= kMaxMessageWords ? all : 0;
 }
 
+/// `rest`: what follows the run's header.
+std::string defect_in_bytes_call(const RunHeader& run, std::span<const std::byte> rest) {
+  std::uint64_t bytes = 0;
+  if (run.count != 1 || run.words < 2 || rest.size() < 2 * sizeof bytes)
+    return fmt::format("is one message with bytes, but has {} of {} words", run.count, run.words);
+  std::memcpy(&bytes, rest.data() + sizeof bytes, sizeof bytes);
+  if (bytes > std::uint64_t{run.words - 2} * 8 || bytes / 8 + (bytes % 8 != 0 ? 1 : 0) != run.words - 2)
+    return fmt::format("has a message with {} bytes in {} words", bytes, run.words);
+  return {};
+}
+
 std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& header,
                            const Expected& expected) {
   std::size_t at = sizeof(FrameHeader);
@@ -34,7 +45,13 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     RunHeader run;
     std::memcpy(&run, frame.data() + at, sizeof run);
     at += sizeof run;
-    const std::uint32_t words = words_of(Command::from_word(run.command), *expected.handlers);
+    const Command command = Command::from_word(run.command);
+    std::uint32_t words = words_of(command, *expected.handlers);
+    if (is_bytes_call(command) && expected.handlers->takes_bytes(command.handler)) {
+      words = run.words;
+      if (std::string defect = defect_in_bytes_call(run, frame.subspan(at)); !defect.empty())
+        return fmt::format("run {} {}", i, defect);
+    }
     if (words == 0) {
       return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
     }
@@ -54,6 +71,29 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
   if (at != frame.size()) return fmt::format("the runs end at byte {} of {}", at, frame.size());
   if (messages != header.messages) {
     return fmt::format("the runs hold {} messages, the header says {}", messages, header.messages);
+  }
+  return {};
+}
+
+std::string defect_in_block(std::span<const std::byte> frame, const FrameHeader& header) {
+  if (frame.size() < kBlockBytesAt) {
+    return fmt::format("{} bytes are shorter than the headers of a block, {}", frame.size(), kBlockBytesAt);
+  }
+  if (header.runs != 0 || header.messages != 1) {
+    return fmt::format("a block's frame with {} runs and {} messages", header.runs, header.messages);
+  }
+  const BlockHeader block = block_header(frame.data());
+  if (block.reserved[0] != 0 || block.reserved[1] != 0) return "reserved fields of the block are not zero";
+  const std::uint64_t carried = frame.size() - kBlockBytesAt;
+  if ((carried == 0) != (header.kind == Kind::kBlockRequest) || block.bytes < carried ||
+      block.first > block.bytes - carried) {
+    return fmt::format("{} bytes from byte {} of a block of {}, kind {}", carried, block.first, block.bytes,
+                       static_cast<unsigned>(header.kind));
+  }
+  if (header.kind == Kind::kBlockReply) return {};  // it lies as the request has said
+  if (block.piece_bytes == 0 || block.stride < block.piece_bytes || block.bytes % block.piece_bytes != 0) {
+    return fmt::format("a block of {} bytes in pieces of {} every {} bytes", block.bytes, block.piece_bytes,
+                       block.stride);
   }
   return {};
 }
@@ -88,6 +128,10 @@ std::string find_defect(std::span<const std::byte> frame, const Expected& expect
   switch (header.kind) {
     case Kind::kMessages:
       return defect_in_runs(frame, header, expected);
+    case Kind::kBlock:
+    case Kind::kBlockRequest:
+    case Kind::kBlockReply:
+      return defect_in_block(frame, header);
     case Kind::kQuietRequest:
     case Kind::kQuietReply:
     case Kind::kHangReport:
@@ -126,6 +170,12 @@ bool RunReader::next(Run& run) {
   run.address = reinterpret_cast<const std::uint64_t*>(position_);
   position_ += std::size_t{header.count} * header.words * 8;
   return true;
+}
+
+BlockHeader block_header(const std::byte* frame) {
+  BlockHeader header;
+  std::memcpy(&header, frame + sizeof(FrameHeader), sizeof header);
+  return header;
 }
 
 FrameHeader make_header(Kind kind, std::uint32_t source, std::uint32_t destination) {

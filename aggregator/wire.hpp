@@ -14,7 +14,8 @@ namespace esker::wire {
 inline constexpr std::uint32_t kMagic = 0x524b5345;  // "ESKR" in little-endian memory
 inline constexpr std::uint16_t kVersion = 4;
 
-/// What a frame is. Frames other than kMessages carry `value`, at times a text, and no runs.
+/// What a frame is. Those of messages carry runs, those of blocks a BlockHeader and bytes, the rest `value`
+/// and at times a text.
 enum class Kind : std::uint16_t {
   kMessages = 1,
   kQuietRequest,        // value: sequence number up to which the sender wants to know
@@ -27,7 +28,14 @@ enum class Kind : std::uint16_t {
   kStatusRequest,       // the sender has seen nothing move for long, and asks what the receiver does
   kStatusReply,         // value and text: runtime/hang_inquiry.hpp
   kLetter,              // value: of a run; text: what PEs' programs tell each other (net/mail.hpp)
+  kBlock,               // bytes of a block for the receiver's heap
+  kBlockRequest,        // the sender wants a block of the receiver's heap
+  kBlockReply,          // bytes of that block
 };
+
+constexpr bool is_block(Kind kind) {
+  return kind == Kind::kBlock || kind == Kind::kBlockRequest || kind == Kind::kBlockReply;
+}
 
 /// At the start of every frame. Little-endian, like every host that we build for.
 struct FrameHeader {
@@ -36,7 +44,7 @@ struct FrameHeader {
   Kind kind;
   std::uint32_t source;       // PE
   std::uint32_t destination;  // PE; differs from the receiver's only in the one-node projection
-  std::uint64_t sequence;     // kMessages: 1, 2, ... for each pair of PEs
+  std::uint64_t sequence;     // of messages and blocks: 1, 2, ... for each pair of PEs
   std::uint32_t bytes;        // of the frame, this header included
   std::uint32_t messages;
   std::uint32_t runs;
@@ -58,6 +66,20 @@ static_assert(sizeof(RunHeader) == 16 && std::is_trivially_copyable_v<RunHeader>
 
 inline constexpr std::size_t kRunAlignment = 8;
 
+/// In front of a block's bytes. The block is `bytes` long; in a heap it lies in pieces of `piece_bytes`,
+/// whose starts are `stride` apart.
+struct BlockHeader {
+  std::uint64_t offset;  // kBlock, kBlockRequest: of the first piece in the receiver's heap
+  std::uint64_t piece_bytes;
+  std::uint64_t stride;
+  std::uint64_t first;        // kBlock, kBlockReply: of the block's bytes, the first one in this frame
+  std::uint64_t bytes;        // of the whole block
+  std::uint64_t number;       // kBlockRequest, kBlockReply: of the request, at the PE that asks
+  std::uint64_t reserved[2];  // zero
+};
+static_assert(sizeof(BlockHeader) == 64 && std::is_trivially_copyable_v<BlockHeader>);
+inline constexpr std::size_t kBlockBytesAt = sizeof(FrameHeader) + sizeof(BlockHeader);
+
 /// One run, read in place.
 struct Run {
   Command command;
@@ -72,6 +94,8 @@ struct Run {
 class HandlerWords {
  public:
   virtual std::uint32_t words_of_handler(std::uint16_t handler) const = 0;
+  /// There is such a handler, and its messages are of any size.
+  virtual bool takes_bytes(std::uint16_t /*handler*/) const { return false; }
 
  protected:
   ~HandlerWords() = default;
@@ -100,6 +124,9 @@ class RunReader {
   const std::byte* position_;
   std::uint32_t left_;
 };
+
+/// Of a frame of a block that find_defect() passed.
+BlockHeader block_header(const std::byte* frame);
 
 /// A header with everything set but kind-specific fields.
 FrameHeader make_header(Kind kind, std::uint32_t source, std::uint32_t destination);

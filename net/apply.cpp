@@ -14,6 +14,7 @@
 #include <esker/aggregator/update.hpp>
 #include <esker/device/error.hpp>
 #include <esker/net/apply_loops.hpp>
+#include <esker/net/blocks.hpp>
 
 namespace esker {
 namespace {
@@ -80,6 +81,7 @@ std::uint32_t apply_signals(const wire::Run& run, HeapView heap, Slice slice) {
 }  // namespace
 
 void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, HostCall& call) {
+  if (header.kind == wire::Kind::kBlock) return apply_block(header, frame, call.heap);
   call.source = header.source;
   call.asked = &asked_;
   wire::RunReader reader(frame);
@@ -93,6 +95,28 @@ void Applier::apply(const wire::FrameHeader& header, const std::byte* frame, Hos
     if (error.kind() != Error::Kind::kNetwork) throw;
     throw Error(error.kind(), fmt::format("a buffer from PE {}: {}", header.source, error.what()));
   }
+}
+
+/// It is counted by Blocks, when all slices have it.
+void Applier::apply_block(const wire::FrameHeader& header, const std::byte* frame, HeapView heap) const {
+  const wire::BlockHeader block = wire::block_header(frame);
+  require_inside(header, block, heap.bytes);
+  const BlockLayout layout{block.piece_bytes, block.stride};
+  const std::byte* const bytes = frame + wire::kBlockBytesAt;
+  const Slice slice{slice_, slices_};
+  layout.for_each_stretch(block.first, header.bytes - wire::kBlockBytesAt,
+                          [&](std::uint64_t offset, std::uint64_t at, std::uint64_t length) {
+                            std::uint64_t to = block.offset + offset;
+                            if (slices_ == 1) return void(std::memcpy(heap.base + to, bytes + at, length));
+                            for (std::uint64_t left = length; left > 0;) {
+                              const std::uint64_t part =
+                                  std::min(left, kOwnershipBytes - to % kOwnershipBytes);
+                              if (slice.has(to))
+                                std::memcpy(heap.base + to, bytes + at + length - left, part);
+                              to += part;
+                              left -= part;
+                            }
+                          });
 }
 
 std::uint32_t Applier::apply_run(const wire::Run& run, HostCall& call) {
@@ -115,6 +139,7 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
   const HeapView heap = call.heap;
   std::uint32_t applied = 0;
   std::uint64_t arguments[kMaxMessageWords - 1];
+  const bool takes_bytes = is_bytes_call(run.command);
   running_.store(&handler, std::memory_order_relaxed);
   call.handler = run.command.handler;
   for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -124,9 +149,14 @@ std::uint32_t Applier::call_handler(const wire::Run& run, HostCall& call) {
     }
     if (!Slice{slice_, slices_}.has(offset)) continue;
     apply::check_target(handler, offset, heap);
-    for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
+    BytesArgument bytes{};
+    if (takes_bytes) {  // find_defect() has seen that it is the only one, and of that size
+      bytes = {reinterpret_cast<const std::byte*>(run.row(2)), run.row(1)[0]};
+    } else {
+      for (std::uint32_t r = 1; r < run.words; ++r) arguments[r - 1] = run.row(r)[i];
+    }
     try {
-      handler.call(call, heap.base + offset, arguments);
+      handler.call(call, heap.base + offset, takes_bytes ? static_cast<const void*>(&bytes) : arguments);
     } catch (const std::exception& error) {
       throw Error(Error::Kind::kHandler, fmt::format("handler '{}' threw on PE {} for a message of PE {}: {}",
                                                      handler.name, call.pe, call.source, error.what()));

@@ -16,7 +16,8 @@ namespace esker {
 /// Ordering. Words are read and written by relaxed atomics, since lanes may read them meanwhile;
 ///           nothing is a locked read-modify-write, since nobody else writes the ownership block.
 ///           Where there is one slice, results of requests of this PE itself are stored at once. Other
-///           replies go through `call.outbox`, in the order of their requests.
+///           replies go through `call.outbox`, in the order of their requests. Bytes of
+///           a block are copied as they are.
 /// Errors.   Error{kNetwork}: an address, or where a reply goes, outside the heap or misaligned, naming PE
 /// and
 ///           offset.
@@ -40,6 +41,7 @@ class Applier {
   std::uint64_t answered() const { return answered_.load(std::memory_order_acquire); }
 
  private:
+  void apply_block(const wire::FrameHeader& header, const std::byte* frame, HeapView heap) const;
   std::uint32_t apply_run(const wire::Run& run, HostCall& call);
   std::uint32_t call_handler(const wire::Run& run, HostCall& call);
   std::uint32_t answer(const wire::Run& run, HostCall& call);

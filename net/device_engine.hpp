@@ -13,6 +13,7 @@
 
 #include <esker/device/device.hpp>
 #include <esker/net/apply_pool.hpp>
+#include <esker/net/block_memory.hpp>
 #include <esker/net/handler_table.hpp>
 #include <esker/queue/package_queue.hpp>
 
@@ -56,7 +57,7 @@ struct DeviceTraffic {
 ///          second, any thread those of the third. Kernels are on stream(), or whoever launched them has
 ///          waited for them.
 /// Errors   Error{kDevice} or {kOutOfMemory} from any call, naming the kernel where one failed.
-class DeviceEngine {
+class DeviceEngine : public BlockMemory {
  public:
   virtual ~DeviceEngine() = default;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <esker/aggregator/trace.hpp>
+#include <esker/net/blocks.hpp>
 
 namespace esker {
 namespace {
@@ -27,6 +28,20 @@ DeviceStage::DeviceStage(DeviceEngine& engine, bool applies, HostHandlers& handl
     drain_requested_ = true;
     called_before_ = std::max(called_before_, message.value);
   });
+}
+
+bool DeviceStage::try_submit(ApplyJob& job) {
+  if (job.header.kind != wire::Kind::kBlock) return engine_.try_submit(job);
+  const wire::BlockHeader block = wire::block_header(job.frame);
+  require_inside(job.header, block, job.heap_bytes);
+  std::byte* const to = engine_.heap_base() + block.offset;
+  const std::byte* const from = job.frame + wire::kBlockBytesAt;
+  BlockLayout{block.piece_bytes, block.stride}.for_each_stretch(
+      block.first, job.header.bytes - wire::kBlockBytesAt,
+      [&](auto offset, auto at, auto length) { engine_.copy(to + offset, from + at, length); });
+  engine_.wait_for_copies();
+  job.left.store(0, std::memory_order_relaxed);
+  return true;
 }
 
 bool DeviceStage::step() {

@@ -29,7 +29,7 @@ class DeviceStage final : public CompletionStage, public FrameApplier {
   /// `applies`: the heap is in the GPU's memory.
   DeviceStage(DeviceEngine& engine, bool applies, HostHandlers& handlers, Control& control);
 
-  bool try_submit(ApplyJob& job) override { return engine_.try_submit(job); }
+  bool try_submit(ApplyJob& job) override;
 
   bool step() override;
   void begin(const NetworkRequest& call) override;

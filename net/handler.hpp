@@ -189,10 +189,16 @@ class HandlerFunction {
 
 inline constexpr std::uint32_t kMaxHandlers = 1024;
 
+/// What a handler gets whose messages are of any size.
+struct BytesArgument {
+  const std::byte* at;
+  std::uint64_t bytes;
+};
+
 /// A registered handler, as the applier needs it.
 struct HandlerEntry {
   std::string name;
-  std::uint32_t words;  // of a message: the address word and the arguments
+  std::uint32_t words;  // of a message: the address word and the arguments; 0: it gets BytesArgument
   std::uint32_t target_bytes;
   std::uint32_t target_alignment;
   HandlerFunction call;

@@ -40,6 +40,10 @@ class HandlerTable final : public wire::HandlerWords {
     const Entry* entry = find(handler);
     return entry == nullptr ? 0 : entry->words;
   }
+  bool takes_bytes(std::uint16_t handler) const override {
+    const Entry* entry = find(handler);
+    return entry != nullptr && entry->words == 0;
+  }
 
  private:
   std::vector<Entry> entries_;  // reserved in full: an entry never moves

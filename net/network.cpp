@@ -43,10 +43,12 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
                 *this,
                 [this](const Error& error) { fail(error); }},
       dispatch_{handlers_.applier(), heap_bytes},
+      blocks_{shipping_, transport, settings.buffer_bytes, heap_base, heap_bytes},
       transport_stage_{shipping_, dispatch_, handlers_, control_},
-      stages_{&handlers_, &transport_stage_},
+      stages_{&handlers_, &blocks_, &transport_stage_},
       completion_{transport, failure, user_bell, settings.tracer},
       trace_{shipping_.trace()} {
+  failure_.set_before_raise([this] { blocks_.drop(); });
   control_.on(wire::Kind::kFailure, [this](const Control::Message& message) {
     told_failure_ = true;  // its origin tells all PEs
     failure_.set(static_cast<Error::Kind>(message.value), std::string(message.text));
@@ -55,6 +57,7 @@ Network::Network(const NetworkSettings& settings, Transport& transport, const Ha
 }
 
 Network::~Network() {
+  failure_.set_before_raise({});
   handlers_.stop();
   shipping_.drop_all();
 }
@@ -73,6 +76,7 @@ void Network::add_device(DeviceEngine& engine, bool applies) {
   auto stage = std::make_unique<DeviceStage>(engine, applies, handlers_, control_);
   if (applies) {
     dispatch_.set_applier(*stage);
+    blocks_.set_memory(engine);
     trace_.set_applied_elsewhere();
   }
   device_stage_ = std::move(stage);
@@ -121,7 +125,7 @@ void Network::flush_handlers() {
 
 bool Network::has_news() const {
   return handlers_.was_flush_requested() || shipping_.was_submitted() || completion_.was_posted() ||
-         mail_.was_posted() || (failure_.is_set() && !told_failure_);
+         mail_.was_posted() || blocks_.was_started() || (failure_.is_set() && !told_failure_);
 }
 
 void Network::fail(const Error& error) {
@@ -157,12 +161,14 @@ std::chrono::microseconds Network::longest_nap() const {
 
 bool Network::progress() {
   bool moved = false;
+  Moved received;
   try {
     moved |= shipping_.take_submitted();
     if (!failure_.is_set()) moved |= mail_.step();
     moved |= shipping_.ship();
     moved |= shipping_.collect();
-    moved |= receive();
+    received = receive();
+    moved |= received.messages;
     moved |= apply_own();
     moved |= dispatch_.step();
     moved |= finish_applied();
@@ -174,12 +180,14 @@ bool Network::progress() {
       moved |= handlers_.close_idle(
           [this](std::uint32_t pe) { return shipping_.is_projecting() || shipping_.nothing_to_ship(pe); });
     }
+    if (!failure_.is_set()) moved |= blocks_.ship(moved);
     moved |= completion_.step();
   } catch (...) {
     fail(current_error("network thread"));
     moved = true;
   }
   if (failure_.is_set() && !told_failure_) tell_failure();
+  moved |= received.blocks;
   wake_fillers(moved);
   return moved;
 }
@@ -193,19 +201,32 @@ void Network::wake_fillers(bool moved) {
   if (lanes_->lanes_wait()) user_bell_.ring();
 }
 
-bool Network::receive() {
-  if (failure_.is_set()) return shipping_.discard(kFramesAStep);
-  bool moved = false;
-  for (std::uint32_t i = 0; i < kFramesAStep && !failure_.is_set(); ++i) {
+Network::Moved Network::receive() {
+  if (failure_.is_set()) return {shipping_.discard(kFramesAStep), false};
+  Moved moved;
+  // After a block's frame the rest of the step comes first.
+  for (std::uint32_t i = 0; i < kFramesAStep && !moved.blocks && !failure_.is_set(); ++i) {
     const std::optional<Arrival> arrival = shipping_.try_receive();
     if (!arrival) break;
-    moved = true;
-    if (arrival->header.kind == wire::Kind::kMessages) {
-      dispatch_.apply(*arrival);
-      finish_applied();
-    } else {
-      control_.receive(*arrival);
-      shipping_.release(arrival->frame);
+    moved.blocks = wire::is_block(arrival->header.kind);
+    moved.messages |= !moved.blocks;
+    switch (arrival->header.kind) {
+      case wire::Kind::kMessages:
+      case wire::Kind::kBlock:
+        dispatch_.apply(*arrival);
+        finish_applied();
+        break;
+      case wire::Kind::kBlockRequest:
+        blocks_.take_request(*arrival);
+        shipping_.finish(*arrival);
+        break;
+      case wire::Kind::kBlockReply:
+        blocks_.take_reply(*arrival);
+        shipping_.finish(*arrival);
+        break;
+      default:
+        control_.receive(*arrival);
+        shipping_.release(arrival->frame);
     }
   }
   return moved;
@@ -227,6 +248,7 @@ bool Network::finish_applied() {
   bool moved = false;
   while (const std::optional<Arrival> arrival = dispatch_.take_applied()) {
     shipping_.finish(*arrival);
+    if (arrival->header.kind == wire::Kind::kBlock) blocks_.has_applied();
     moved = true;
   }
   if (moved && is_watched_.load(std::memory_order_relaxed)) user_bell_.ring();
@@ -235,6 +257,7 @@ bool Network::finish_applied() {
 
 void Network::tell_failure() {
   told_failure_ = true;
+  blocks_.drop();
   shipping_.drop_queued();  // what waits would keep the others from hearing of it
   control_.send_to_all(
       wire::Kind::kFailure, [this](std::uint32_t) { return static_cast<std::uint64_t>(failure_.kind()); },

@@ -13,6 +13,7 @@
 
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/aggregator/node_buffers.hpp>
+#include <esker/net/blocks.hpp>
 #include <esker/net/completion.hpp>
 #include <esker/net/control.hpp>
 #include <esker/net/device_engine.hpp>
@@ -80,6 +81,15 @@ class Network final : public BufferSink {
   void post(NetworkRequest* request);
   /// Handlers outrun the network: lanes should hold back.
   bool was_congested() const override { return shipping_.grown().was_congested(); }
+  /// See Blocks. Wakes the owner.
+  void start_block(const BlockTransfer& transfer) {
+    if (blocks_.start(transfer)) wake_owner();
+  }
+  /// Submits a message of the caller's own that calls a handler.
+  void submit_call(Buffer* buffer) {
+    blocks_.count_call();
+    submit(buffer);
+  }
   /// Kept for the user's next call, on every PE.
   void fail(const Error& error) override;
   /// Lanes wait for what handlers have sent: it leaves, full or not.
@@ -144,7 +154,12 @@ class Network final : public BufferSink {
   std::string was_in_handler() const { return handlers_.was_in_handler(); }
 
  private:
-  bool receive();
+  /// What a part of a step has moved. Blocks are apart: beside them what handlers have sent is as late as it
+  /// is alone.
+  struct Moved {
+    bool messages = false, blocks = false;
+  };
+  Moved receive();
   bool apply_own();
   bool finish_applied();
   void tell_failure();
@@ -168,6 +183,7 @@ class Network final : public BufferSink {
   Mail mail_;
   HostHandlers handlers_;
   Dispatch dispatch_;
+  Blocks blocks_;
   TransportStage transport_stage_;
   std::optional<LaneStage> lanes_;
   std::unique_ptr<CompletionStage> device_stage_;  // owned here, asked through stages_

@@ -21,6 +21,11 @@ struct SenderAccess {
   ESKER_HD static auto caller(const Context& context) -> decltype(context.caller()) {
     return context.caller();
   }
+  /// On the host: of a lane's thread (ProducerServices).
+  template <class Context>
+  static auto services(const Context& context) -> decltype(context.services()) {
+    return context.services();
+  }
   /// In device code: gpu::PeState*.
   template <class Context>
   ESKER_HD static auto pe_state(const Context& context) -> decltype(context.pe_state()) {

@@ -62,6 +62,27 @@ void Shipping::route(Buffer* buffer) {
   }
 }
 
+bool Shipping::try_write_block(std::uint32_t pe, std::size_t bytes, FrameWriter& writer, Buffer* buffer) {
+  if (!transport_.try_write(pe, bytes, writer, buffer)) return false;
+  ++in_flight_;
+  count_block(pe, bytes);
+  return true;
+}
+
+void Shipping::queue_block(std::uint32_t pe, Buffer* buffer) {
+  to_ship_[pe].push_back(buffer);
+  ++queued_;
+  count_block(pe, buffer->used);
+}
+
+void Shipping::count_block(std::uint32_t pe, std::size_t bytes) {
+  ++last_sequence_[pe];
+  peers_[pe].messages_sent.fetch_add(1, std::memory_order_relaxed);
+  peers_[pe].buffers_sent.fetch_add(1, std::memory_order_relaxed);
+  buffers_shipped_.fetch_add(1, std::memory_order_relaxed);
+  bytes_shipped_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 bool Shipping::ship() {
   if (queued_ == 0) return false;
   bool moved = false;
@@ -101,8 +122,8 @@ bool Shipping::collect() {
 void Shipping::give_back(Buffer* buffer) {
   // Control frames have no messages and are not handlers' memory.
   if (buffer->home == nullptr && buffer->messages > 0) grown_.remove(buffer->capacity);
+  if (buffer->messages > 0) ++given_back_;  // who fills buffers may wait for it
   recycle(buffer);
-  ++given_back_;
 }
 
 std::optional<Arrival> Shipping::try_receive() {
@@ -119,7 +140,7 @@ std::optional<Arrival> Shipping::try_receive() {
                 fmt::format("a frame of {} bytes that says it is from PE {} is damaged: {}",
                             frame->bytes.size(), header.source, defect));
   }
-  if (header.kind == wire::Kind::kMessages) {
+  if (header.kind == wire::Kind::kMessages || wire::is_block(header.kind)) {
     peers_[header.source].messages_received.fetch_add(header.messages, std::memory_order_relaxed);
     peers_[header.source].buffers_received.fetch_add(1, std::memory_order_relaxed);
     trace_.received(header, frame->taken_ns);

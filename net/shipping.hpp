@@ -66,6 +66,12 @@ class Shipping {
   /// A frame that carries no messages, or will not be applied.
   void release(const Frame& frame) { transport_.release(frame); }
 
+  /// A frame of a block, written by `writer` where the transport keeps it; `buffer` stands for it, and its
+  /// pool bounds how many there are. False: not now, and nothing has a number.
+  bool try_write_block(std::uint32_t pe, std::size_t bytes, FrameWriter& writer, Buffer* buffer);
+  /// The same, of a frame that stands in the buffer. Both have the number last_sequence_to(pe) + 1.
+  void queue_block(std::uint32_t pe, Buffer* buffer);
+
   /// A control frame, before all that is queued: what it says may be what that waits for.
   void send_first(std::uint32_t pe, Buffer* buffer);
   /// Gives back what is queued. For a job that has failed: it would keep others from hearing of that.
@@ -103,6 +109,7 @@ class Shipping {
 
  private:
   void route(Buffer* buffer);
+  void count_block(std::uint32_t pe, std::size_t bytes);
   void give_back(Buffer* buffer);
 
   Transport& transport_;

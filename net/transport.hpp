@@ -31,6 +31,15 @@ struct Frame {
   std::int64_t taken_ns = 0;         // the network's: when try_receive() gave it
 };
 
+/// Writes a frame where the transport keeps it.
+class FrameWriter {
+ public:
+  virtual void write(std::byte* frame) = 0;
+
+ protected:
+  ~FrameWriter() = default;
+};
+
 /// A peer's process, as far as it is known.
 struct PeerProcess {
   std::int64_t id = 0;  // 0: not known, as on another host
@@ -63,6 +72,13 @@ class Transport {
 
   /// Starts sending; `bytes` stay untouched until poll_sent() gives `token` back. False: not now.
   virtual bool try_send(std::uint32_t pe, std::span<const std::byte> bytes, void* token) = 0;
+  /// Frames to this PE may be written in place, so that their bytes are copied once on their way out.
+  virtual bool writes_in_place(std::uint32_t /*pe*/) const { return false; }
+  /// As try_send(), of a frame that `writer` writes now, if there is space. Requires writes_in_place(pe).
+  virtual bool try_write(std::uint32_t /*pe*/, std::size_t /*bytes*/, FrameWriter& /*writer*/,
+                         void* /*token*/) {
+    return false;
+  }
   /// Appends the tokens of finished sends. A send is finished only when its receiver has taken it, so
   /// what a PE has under way bounds what its receivers must hold.
   virtual void poll_sent(std::vector<void*>& tokens) = 0;

@@ -15,6 +15,10 @@
 namespace esker {
 
 class Tracer;
+namespace detail {
+struct BlockCall;
+struct BytesCall;
+}  // namespace detail
 
 /// How a host producer waits: it lends itself to aggregation and progress meanwhile. The runtime's.
 class ProducerServices {
@@ -38,6 +42,9 @@ class ProducerServices {
   virtual void has_published() = 0;
   /// It stands for so many more calls, of which `remote` are to other PEs.
   virtual void has_combined(std::uint64_t calls, std::uint64_t remote) = 0;
+  /// A block of a group of lanes, of a lane's bytes for a handler.
+  virtual void start_block(const detail::BlockCall& call, const Caller& caller) = 0;
+  virtual void send_bytes(const detail::BytesCall& call, const Caller& caller) = 0;
 
  protected:
   ~ProducerServices() = default;

@@ -40,6 +40,7 @@ class DeviceExecutor final : public LaneExecutor {
                       [this](std::uint64_t offset, std::uint64_t bytes) { engine_->clear(offset, bytes); });
   }
   bool heap_on_host() const override { return config_.heap == HeapKind::kHost; }
+  BlockMemory* block_memory() override { return heap_on_host() ? nullptr : engine_.get(); }
   std::uint64_t available_bytes(const HeapMemory& heap) const override { return heap.limit_bytes(); }
   void set_heap_end(std::uint64_t bytes) override { engine_->set_heap_end(bytes); }
   void read(void* to, const std::byte* in_heap, std::uint64_t bytes) override {

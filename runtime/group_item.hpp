@@ -107,6 +107,7 @@ class GroupItem {
   friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
+  ProducerServices& services() const { return *context_->services; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     packer_.append(command.word(), words);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <optional>
 
 #include <esker/device/error.hpp>
@@ -14,21 +16,43 @@ void refresh_heap(detail::KernelContext& context, const HeapMemory& memory, Lane
   executor.set_heap_end(context.heap.bytes);
 }
 
-void* HeapAllocator::allocate_bytes(std::uint64_t count, std::size_t element_bytes) {
+std::vector<GatherBlock> HeapAllocator::agree(std::uint64_t count, std::size_t element_bytes,
+                                              std::size_t alignment, bool largest) {
+  const std::uint64_t available = executor_.available_bytes(memory_);
+  auto blocks = collectives_.gather(Collective::kAllocate,
+                                    {count, element_bytes, available, alignment, largest ? 1u : 0u, 0});
+  const auto& first = blocks[0].values;
+  for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
+    const auto& other = blocks[pe].values;
+    if (other[4] != first[4]) {
+      throw Error(Error::Kind::kContract,
+                  fmt::format("heap(): {} is in allocate and {} in allocate_largest",
+                              job_.name(other[4] == 0 ? pe : 0), job_.name(other[4] == 0 ? 0 : pe)));
+    }
+    if ((other[0] == first[0] || largest) && other[1] == first[1] && other[3] == first[3]) continue;
+    throw Error(
+        Error::Kind::kContract,
+        fmt::format(
+            "heap().allocate: {} asks for {} elements of {} bytes, {} for {} of {}{}", job_.name(pe),
+            other[0], other[1], job_.name(0), first[0], first[1],
+            other[3] == first[3] ? "" : fmt::format(", aligned to {} and {} bytes", other[3], first[3])));
+  }
+  return blocks;
+}
+
+void* HeapAllocator::allocate_bytes(std::uint64_t* wanted, std::size_t element_bytes, std::size_t alignment,
+                                    bool largest) {
+  if (!std::has_single_bit(alignment) || alignment > kMostAlignment) {
+    misuse(fmt::format("heap().allocate: an alignment of {} bytes is no power of two up to {}", alignment,
+                       kMostAlignment));
+  }
+  const auto blocks = agree(*wanted, element_bytes, alignment, largest);
+  for (const GatherBlock& block : blocks) *wanted = std::max(*wanted, block.values[0]);
+  const std::uint64_t count = *wanted;
   // What would overflow is more than any heap has; every PE sees the same numbers and refuses alike.
   const bool countable = count <= memory_.limit_bytes() / element_bytes;
   const std::uint64_t bytes = countable ? count * element_bytes : 0;
-  const std::uint64_t available = executor_.available_bytes(memory_);
-  const auto blocks = collectives_.gather(Collective::kAllocate, {count, element_bytes, available, 0, 0, 0});
-  for (std::uint32_t pe = 0; pe < job_.n_pes; ++pe) {
-    const auto& other = blocks[pe].values;
-    if (other[0] == blocks[0].values[0] && other[1] == blocks[0].values[1]) continue;
-    throw Error(
-        Error::Kind::kContract,
-        fmt::format("heap().allocate: {} asks for {} elements of {} bytes, {} for {} of {}", job_.name(pe),
-                    other[0], other[1], job_.name(0), blocks[0].values[0], blocks[0].values[1]));
-  }
-  const auto offset = countable ? memory_.find(bytes) : std::nullopt;
+  const auto offset = countable ? memory_.find(bytes, alignment) : std::nullopt;
   if (!offset) {
     throw Error(
         Error::Kind::kOutOfMemory,

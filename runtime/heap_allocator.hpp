@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <esker/heap.hpp>
 #include <esker/net/failure.hpp>
@@ -29,12 +30,16 @@ class HeapAllocator final : public SymmetricHeap {
   std::uint64_t allocated_bytes() const override { return memory_.allocated_bytes(); }
   std::byte* base() const override { return memory_.base(); }
   bool on_host() const override { return executor_.heap_on_host(); }
-  void* allocate_bytes(std::uint64_t count, std::size_t element_bytes) override;
+  void* allocate_bytes(std::uint64_t* count, std::size_t element_bytes, std::size_t alignment,
+                       bool largest) override;
   void free_bytes(void* at) override;
   void copy_out(void* to, const void* from, std::uint64_t bytes) override;
   void copy_in(void* to, const void* from, std::uint64_t bytes) override;
 
  private:
+  /// What the PEs ask for, and have left.
+  std::vector<GatherBlock> agree(std::uint64_t count, std::size_t element_bytes, std::size_t alignment,
+                                 bool largest);
   /// Aborts if the bytes are not in the heap's allocated part.
   void require_inside(const std::byte* in_heap, std::uint64_t bytes, const char* call) const;
 

@@ -115,13 +115,13 @@ HeapMemory::~HeapMemory() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
 }
 
-std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes) const {
+std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes, std::uint64_t alignment) const {
   if (bytes > limit_) return std::nullopt;
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), SymmetricHeap::kAlignment);
   std::uint64_t at = 0;
   for (const auto& [offset, size] : blocks_) {
-    if (offset - at >= bytes) return at;
-    at = offset + size;
+    if (offset >= at && offset - at >= bytes) return at;
+    at = round_up(offset + size, alignment);
   }
   if (at > limit_ || limit_ - at < bytes) return std::nullopt;
   return at;

@@ -36,8 +36,8 @@ class HeapMemory {
   /// Messages may touch offsets below this. Read by the appliers.
   const std::atomic<std::uint64_t>& end() const { return end_; }
 
-  /// Where `bytes` would go. Empty: they do not fit.
-  std::optional<std::uint64_t> find(std::uint64_t bytes) const;
+  /// Where `bytes` would go, at a multiple of `alignment`. Empty: they do not fit.
+  std::optional<std::uint64_t> find(std::uint64_t bytes, std::uint64_t alignment) const;
   /// Takes what find() returned, with zeroed memory behind it. False: the host has none; nothing taken.
   bool take(std::uint64_t offset, std::uint64_t bytes);
   /// False: nothing was allocated there.

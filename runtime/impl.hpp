@@ -12,6 +12,7 @@
 #include <esker/net/network.hpp>
 #include <esker/queue/waiting.hpp>
 #include <esker/runtime.hpp>
+#include <esker/runtime/block_calls.hpp>
 #include <esker/runtime/collectives.hpp>
 #include <esker/runtime/current_call.hpp>
 #include <esker/runtime/data_collectives.hpp>
@@ -59,6 +60,14 @@ class Runtime::Impl {
   DataCollectives& data() { return data_; }
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
+  BlockCalls& blocks() { return blocks_; }
+  /// Waits while the network has too much of that kind.
+  void send_bytes(const detail::BytesCall& call) {
+    if (network_->was_congested())
+      waits_.wait(
+          "the network to take messages with bytes", [this] { return !network_->was_congested(); }, false);
+    blocks_.send_bytes(call, nullptr);
+  }
   Mail& mail() { return network_->mail(); }
   CurrentCall& call() { return call_; }
   WaitLoop& waits() { return waits_; }
@@ -104,6 +113,7 @@ class Runtime::Impl {
   LaneCounters lanes_;
   std::unique_ptr<Network> network_;
   const std::unique_ptr<Aggregators> aggregators_;
+  BlockCalls blocks_;
   CurrentCall call_;
   WaitLoop waits_;
   Producers producers_;

@@ -41,6 +41,8 @@ class LaneExecutor {
 
   virtual HeapMemory make_heap() = 0;
   virtual bool heap_on_host() const = 0;
+  /// How blocks are copied where it is not; else null.
+  virtual BlockMemory* block_memory() { return nullptr; }
   /// Bytes that an allocation may take of this PE's part of the memory.
   virtual std::uint64_t available_bytes(const HeapMemory& heap) const = 0;
   /// Messages may touch offsets below this from now on.

@@ -79,4 +79,17 @@ void Producers::has_combined(std::uint64_t calls, std::uint64_t remote) {
   combined_remote_.fetch_add(remote, std::memory_order_relaxed);
 }
 
+void Producers::start_block(const detail::BlockCall& call, const Caller& caller) {
+  blocks_.start(call, &caller);
+}
+
+void Producers::send_bytes(const detail::BytesCall& call, const Caller& caller) {
+  if (context_.most_columns != 0) claim_pending(1);
+  if (network_.was_congested()) {
+    waits_.wait(
+        "the network to take messages with bytes", [this] { return !network_.was_congested(); }, true);
+  }
+  blocks_.send_bytes(call, &caller);
+}
+
 }  // namespace esker

@@ -7,6 +7,7 @@
 #include <esker/aggregator/aggregator.hpp>
 #include <esker/net/failure.hpp>
 #include <esker/net/network.hpp>
+#include <esker/runtime/block_calls.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/wait_loop.hpp>
 
@@ -27,7 +28,7 @@ class Producers final : public ProducerServices {
   /// `pending_limit`: 0 is no bound. `lane_threads` hold open packages.
   Producers(const detail::KernelContext& context, std::uint64_t pending_limit, std::uint32_t lane_threads,
             LaneCounters& counters, const Failure& failure, Aggregators& aggregators, Network& network,
-            WaitLoop& waits)
+            WaitLoop& waits, BlockCalls& blocks)
       : context_{context},
         pending_limit_{pending_limit},
         lane_threads_{lane_threads},
@@ -35,7 +36,8 @@ class Producers final : public ProducerServices {
         failure_{failure},
         aggregators_{aggregators},
         network_{network},
-        waits_{waits} {}
+        waits_{waits},
+        blocks_{blocks} {}
 
   /// Messages that a package may hold, so that packages in flight and those that are being filled stay within
   /// the bound; 0: no bound.
@@ -50,6 +52,8 @@ class Producers final : public ProducerServices {
   void will_publish(Command command, std::uint32_t count) override;
   void has_published() override;
   void has_combined(std::uint64_t calls, std::uint64_t remote) override;
+  void start_block(const detail::BlockCall& call, const Caller& caller) override;
+  void send_bytes(const detail::BytesCall& call, const Caller& caller) override;
 
   std::uint64_t combined_local() const { return combined_local_.load(std::memory_order_relaxed); }
   std::uint64_t combined_remote() const { return combined_remote_.load(std::memory_order_relaxed); }
@@ -67,6 +71,7 @@ class Producers final : public ProducerServices {
   Aggregators& aggregators_;
   Network& network_;
   WaitLoop& waits_;
+  BlockCalls& blocks_;
   std::atomic<std::uint64_t> combined_local_{0};
   std::atomic<std::uint64_t> combined_remote_{0};
   std::atomic<std::uint64_t> flushed_published_{0};  // `published` when a waiting lane last had it flushed

@@ -65,6 +65,23 @@ void Runtime::all_reduce(std::span<std::uint64_t> values, Reduction reduction) {
 void Runtime::all_reduce(std::span<double> values, Reduction reduction) {
   esker::all_reduce(*this, values, reduction);
 }
+void BlockOperations::start_block(const detail::BlockCall& call) {
+  static_cast<Runtime*>(this)->impl_->blocks().start(call, nullptr);
+}
+void BlockOperations::send_bytes(const detail::BytesCall& call) {
+  static_cast<Runtime*>(this)->impl_->send_bytes(call);
+}
+std::uint16_t BlockOperations::add_bytes_handler(HandlerEntry entry) {
+  auto& impl = *static_cast<Runtime*>(this)->impl_;
+  if (!impl.heap().on_host()) {
+    throw Error(
+        Error::Kind::kHandler,
+        fmt::format("register_bytes_handler '{}': handlers of messages of any size run on the host, and the "
+                    "heap is in the memory of {}; use --heap host, or register_handler",
+                    entry.name, static_cast<Runtime*>(this)->device_name()));
+  }
+  return impl.add_handler(std::move(entry));
+}
 bool Runtime::runs_on_device() const noexcept { return impl_->executor().on_device(); }
 void* Runtime::stream() const noexcept { return impl_->executor().stream(); }
 void Runtime::reserve(const gpu::KernelFacts& kernel, std::uint32_t group_lanes,

@@ -6,7 +6,6 @@
 #include <esker/device/error.hpp>
 
 namespace esker::detail {
-namespace {
 
 std::string name_caller(const char* call, Caller caller) {
   if (caller.is_handler) return fmt::format("{} in a handler", call);
@@ -14,6 +13,8 @@ std::string name_caller(const char* call, Caller caller) {
   return fmt::format("{} by lane {} of group {}{}", call, caller.lane, caller.group,
                      kernel == nullptr ? "" : fmt::format(" of kernel '{}'", kernel));
 }
+
+namespace {
 
 [[noreturn]] void refuse_target(const std::string& who, TargetOf of, std::uint64_t offset,
                                 std::uint64_t bytes, std::uint64_t alignment, std::uint64_t heap_bytes,

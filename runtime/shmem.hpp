@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -77,6 +78,8 @@ inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 /// Whose target a call checks: its own, or that of the reply to its request.
 enum class TargetOf : std::uint8_t { kCall, kReply };
 
+/// The caller of `call`, for messages.
+ESKER_API std::string name_caller(const char* call, Caller caller);
 /// Aborts the job. Everything by value: a context whose address goes nowhere stays in registers.
 [[noreturn, gnu::cold]] ESKER_API void bad_target(Caller caller, const char* call, TargetOf of,
                                                   std::uint64_t offset, std::uint64_t bytes,

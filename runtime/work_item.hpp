@@ -55,6 +55,7 @@ class WorkItem : public Lane {
   friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
+  ProducerServices& services() const { return *context_->services; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) const {
     outbox_->append(command.word(), words);

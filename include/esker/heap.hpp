@@ -38,15 +38,27 @@ class SymmetricArray {
 /// The allocator of one PE. All calls are collective and in the same order on every PE.
 class SymmetricHeap {
  public:
-  /// `count` zeroed elements on every PE. Messages may arrive there as soon as any PE has returned.
+  /// `count` zeroed elements on every PE, which start at a multiple of `alignment` bytes: a power of two, no
+  /// more than kMostAlignment; less than kAlignment is as good as that. Messages may arrive there as soon as
+  /// any PE has returned.
   ///
-  /// Errors. Error{kOutOfMemory}: the heap's limit or the host's memory does not allow it; nothing has
-  ///         changed on any PE. Error{kContract}: the PEs ask for different sizes, or are in different
-  ///         calls. Every PE throws alike.
+  /// Errors. Misuse: another alignment. Error{kOutOfMemory}: the heap's limit or the host's memory does not
+  /// allow it; nothing has
+  ///         changed on any PE. Error{kContract}: the PEs ask for different sizes or alignments, or are in
+  ///         different calls. Every PE throws alike.
   template <class T>
-  SymmetricArray<T> allocate(std::uint64_t count) {
+  SymmetricArray<T> allocate(std::uint64_t count, std::size_t alignment = kAlignment) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment);
-    return {static_cast<T*>(allocate_bytes(count, sizeof(T))), count};
+    T* const data = static_cast<T*>(allocate_bytes(&count, sizeof(T), alignment, false));
+    return {data, count};
+  }
+  /// The same where PEs need different numbers: every PE has as many as the one that asks for the most, which
+  /// is the array's size().
+  template <class T>
+  SymmetricArray<T> allocate_largest(std::uint64_t count, std::size_t alignment = kAlignment) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlignment);
+    T* const data = static_cast<T*>(allocate_bytes(&count, sizeof(T), alignment, true));
+    return {data, count};
   }
 
   /// Gives the memory back. Requires that no message for it is under way (barrier_all).
@@ -91,10 +103,14 @@ class SymmetricHeap {
 
   /// Every allocation starts on a multiple of this.
   static constexpr std::size_t kAlignment = 128;
+  /// The most that may be asked for.
+  static constexpr std::size_t kMostAlignment = 4096;
 
  protected:
   ~SymmetricHeap() = default;
-  virtual void* allocate_bytes(std::uint64_t count, std::size_t element_bytes) = 0;
+  /// `largest`: *count becomes the largest of all PEs'.
+  virtual void* allocate_bytes(std::uint64_t* count, std::size_t element_bytes, std::size_t alignment,
+                               bool largest) = 0;
   virtual void free_bytes(void* at) = 0;
   virtual void copy_out(void* to, const void* from, std::uint64_t bytes) = 0;
   virtual void copy_in(void* to, const void* from, std::uint64_t bytes) = 0;

@@ -11,6 +11,7 @@
 #include <esker/error.hpp>
 #include <esker/handler.hpp>
 #include <esker/heap.hpp>
+#include <esker/runtime/block_operations.hpp>
 #include <esker/runtime/host_operations.hpp>
 #include <esker/runtime/host_worker.hpp>
 #include <esker/shmem.hpp>
@@ -58,7 +59,7 @@ struct Dispatch;
 /// A process may have several, one after the other or at a time, over all PEs or over some of them
 /// (<esker/communicator.hpp>), but for one case: a Runtime that initialises MPI finalises it, so none can
 /// follow or join it. Programs that need that initialise MPI themselves.
-class ESKER_API Runtime : public HostOperations {
+class ESKER_API Runtime : public HostOperations, public BlockOperations {
  public:
   /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads
   /// ESKER_* and the configuration file.
@@ -199,6 +200,7 @@ class ESKER_API Runtime : public HostOperations {
   friend struct detail::Dispatch;
   friend class detail::CollectiveCalls;
   friend class detail::TaskCourier;
+  friend class BlockOperations;
   friend class HostOperations;
   using HostWorker = detail::HostWorker;
   LaunchShape shape_of(std::uint64_t lanes) const noexcept;
@@ -220,3 +222,4 @@ class ESKER_API Runtime : public HostOperations {
 }  // namespace esker
 
 #include <esker/runtime/kernel_dispatch.hpp>  // the templates, which need the class
+#include <esker/runtime/lane_blocks.hpp>

@@ -68,17 +68,30 @@ class LoopbackTransport final : public Transport {
   std::string name() const override { return "loopback"; }
 
   bool try_send(std::uint32_t pe, std::span<const std::byte> bytes, void* token) override {
-    if (bytes.size() > limits_.frame_bytes) {
-      throw Error(Error::Kind::kNetwork, fmt::format("loopback: a frame of {} bytes is longer than {}",
-                                                     bytes.size(), limits_.frame_bytes));
+    class Copy final : public FrameWriter {
+     public:
+      explicit Copy(std::span<const std::byte> from) : from_{from} {}
+      void write(std::byte* frame) override { std::memcpy(frame, from_.data(), from_.size()); }
+
+     private:
+      std::span<const std::byte> from_;
+    } copy(bytes);
+    return try_write(pe, bytes.size(), copy, token);
+  }
+  bool writes_in_place(std::uint32_t) const override { return true; }
+  bool try_write(std::uint32_t pe, std::size_t size, FrameWriter& writer, void* token) override {
+    if (size > limits_.frame_bytes) {
+      throw Error(Error::Kind::kNetwork,
+                  fmt::format("loopback: a frame of {} bytes is longer than {}", size, limits_.frame_bytes));
     }
     World::Shared::Inbox& inbox = world_.inbox[pe];
     const std::lock_guard lock(inbox.mutex);
     if (inbox.packets.size() == kInboxFrames) return false;
-    std::size_t size = bytes.size();
     Words words((size + 7) / 8);
+    auto* const frame = reinterpret_cast<std::byte*>(words.data());
+    writer.write(frame);
     if (world_.tamper) {
-      std::vector<std::byte> copy(bytes.begin(), bytes.end());
+      std::vector<std::byte> copy(frame, frame + size);
       if (world_.tamper(pe_, pe, copy) == Fate::kLose) {
         sent_.push_back(token);
         return true;
@@ -86,8 +99,6 @@ class LoopbackTransport final : public Transport {
       size = copy.size();
       words.resize((size + 7) / 8);
       std::memcpy(words.data(), copy.data(), size);
-    } else {
-      std::memcpy(words.data(), bytes.data(), size);
     }
     inbox.packets.push_back({size, std::move(words)});
     sent_.push_back(token);

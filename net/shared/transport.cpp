@@ -195,21 +195,22 @@ class SharedTransport final : public Transport {
   bool try_send(std::uint32_t to, std::span<const std::byte> bytes, void* token) override {
     const std::uint32_t rank = rank_of_[to];
     if (rank == kNoRank) return inner_->try_send(to, bytes, token);
-    if (bytes.size() > limits_.frame_bytes) {
-      throw Error(Error::Kind::kNetwork, fmt::format("shared memory: a frame of {} bytes is longer than {}",
-                                                     bytes.size(), limits_.frame_bytes));
-    }
-    Peer& peer = peers_[rank];
-    Slot& slot = peer.memory.slot(rank_, static_cast<std::uint32_t>(peer.sent % slots_));
-    const std::uint64_t round = peer.sent / slots_;
-    if (slot.state.load(std::memory_order_acquire) != 3 * round) return false;  // [ring reuse]
-    std::memcpy(slot.frame(), bytes.data(), bytes.size());
-    slot.bytes = bytes.size();
-    slot.state.store(3 * round + 1, std::memory_order_seq_cst);  // [ring frame] [bell store]
-    peer.memory.bell().ring_after_store();
-    peer.under_way.push_back(token);
-    ++peer.sent;
-    ++under_way_;
+    Slot* const slot = find_slot(rank, bytes.size());
+    if (slot == nullptr) return false;
+    std::memcpy(slot->frame(), bytes.data(), bytes.size());
+    send(rank, *slot, bytes.size(), token);
+    return true;
+  }
+  bool writes_in_place(std::uint32_t to) const override {
+    return rank_of_[to] != kNoRank || inner_->writes_in_place(to);
+  }
+  bool try_write(std::uint32_t to, std::size_t bytes, FrameWriter& writer, void* token) override {
+    const std::uint32_t rank = rank_of_[to];
+    if (rank == kNoRank) return inner_->try_write(to, bytes, writer, token);
+    Slot* const slot = find_slot(rank, bytes);
+    if (slot == nullptr) return false;
+    writer.write(slot->frame());
+    send(rank, *slot, bytes, token);
     return true;
   }
 
@@ -308,6 +309,27 @@ class SharedTransport final : public Transport {
       ++seen_;
     }
     return true;
+  }
+
+  /// The next slot to a PE of this host; null: its receiver has not released it.
+  Slot* find_slot(std::uint32_t rank, std::size_t bytes) {
+    if (bytes > limits_.frame_bytes) {
+      throw Error(Error::Kind::kNetwork, fmt::format("shared memory: a frame of {} bytes is longer than {}",
+                                                     bytes, limits_.frame_bytes));
+    }
+    const Peer& peer = peers_[rank];
+    Slot& slot = peer.memory.slot(rank_, static_cast<std::uint32_t>(peer.sent % slots_));
+    return slot.state.load(std::memory_order_acquire) == 3 * (peer.sent / slots_) ? &slot
+                                                                                  : nullptr;  // [ring reuse]
+  }
+  void send(std::uint32_t rank, Slot& slot, std::size_t bytes, void* token) {
+    Peer& peer = peers_[rank];
+    slot.bytes = bytes;
+    slot.state.store(3 * (peer.sent / slots_) + 1, std::memory_order_seq_cst);  // [ring frame] [bell store]
+    peer.memory.bell().ring_after_store();
+    peer.under_way.push_back(token);
+    ++peer.sent;
+    ++under_way_;
   }
 
   std::optional<Frame> try_receive_from(std::uint32_t rank) {

@@ -112,7 +112,7 @@ std::vector<Damage> damages() {
       field("Destination", 12, std::uint32_t{3}, "it is for PE 3, not for PE 1"),
       field("Reserved", 48, std::uint64_t{1}, "reserved fields are not zero"),
       field("LastReserved", 63, std::uint8_t{1}, "reserved fields are not zero"),
-      field("Kind", 6, std::uint16_t{12}, "unknown kind 12"),
+      field("Kind", 6, std::uint16_t{15}, "unknown kind 15"),
       field("KindZero", 6, std::uint16_t{0}, "unknown kind 0"),
       field("TextBesideRuns", 36, std::uint32_t{8}, "8 bytes of text in a frame of kind 1"),
       field("TooManyRuns", 32, std::uint32_t{4}, "run 3 of 4 starts at byte 192 of 192"),

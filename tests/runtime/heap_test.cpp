@@ -29,6 +29,57 @@ std::vector<Way> ways() {
 class Heap : public ::testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Ways, Heap, ::testing::ValuesIn(ways()));
 
+TEST_P(Heap, AlignsAsItIsAsked) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    const auto offset_of = [&](const auto& array) {
+      return reinterpret_cast<std::uintptr_t>(array.data()) -
+             reinterpret_cast<std::uintptr_t>(rt.heap().base());
+    };
+    const auto small = rt.heap().allocate<std::uint8_t>(1);
+    const auto aligned = rt.heap().allocate<std::uint8_t>(5000, 4096);
+    const auto between = rt.heap().allocate<std::uint8_t>(100, 8);
+    const auto next = rt.heap().allocate<std::uint64_t>(1, 1024);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned.data()) % 4096, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(next.data()) % 1024, 0u);
+    EXPECT_EQ(offset_of(between), SymmetricHeap::kAlignment);  // the space in front is not lost
+    EXPECT_EQ(offset_of(next), 1024u);
+    const auto whole = rt.heap().allocate<std::uint8_t>(kHeap - 16384, 4096);
+    EXPECT_EQ(offset_of(whole), 12288u);
+    rt.heap().free(whole);
+    rt.heap().free(aligned);
+    const auto again = rt.heap().allocate<std::uint8_t>(kHeap - 16384, 4096);
+    EXPECT_EQ(offset_of(again), 4096u);
+    for (const auto& array : {again, between, small}) rt.heap().free(array);
+    rt.heap().free(next);
+  });
+}
+
+TEST_P(Heap, GivesEveryPeTheLargestNumberThatOneAsksFor) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    const auto array = rt.heap().allocate_largest<std::uint64_t>(100 * (rt.pe() + 1));
+    EXPECT_EQ(array.size(), 100u * rt.n_pes());
+    EXPECT_EQ(rt.heap().read(array), std::vector<std::uint64_t>(array.size()));
+    const auto behind = rt.heap().allocate<std::uint8_t>(1);
+    EXPECT_GE(reinterpret_cast<std::uintptr_t>(behind.data()), reinterpret_cast<std::uintptr_t>(array.end()));
+    rt.heap().free(behind);
+    rt.heap().free(array);
+  });
+}
+
+TEST(HeapCalls, OfDifferentKindsAndAlignmentsAreRefusedOnEveryPe) {
+  Pes pes(2);
+  auto failed = pes.run_and_catch([](Runtime& rt) {
+    if (rt.pe() == 0)
+      rt.heap().allocate<std::uint8_t>(1);
+    else
+      rt.heap().allocate_largest<std::uint8_t>(1);
+  });
+  expect_everywhere(failed, Error::Kind::kContract);
+  failed = Pes(2).run_and_catch([](Runtime& rt) { rt.heap().allocate<std::uint8_t>(1, 256 << rt.pe()); });
+  expect_everywhere(failed, Error::Kind::kContract);
+  EXPECT_NE(failed[0]->message.find("aligned to 512 and 256 bytes"), std::string::npos) << failed[0]->message;
+}
+
 TEST_P(Heap, GivesZeroedMemoryAtTheSameOffsetOnEveryPe) {
   run_pes(GetParam(), [](Runtime& rt) {
     std::uint64_t random = seed();

@@ -54,6 +54,18 @@ class Engine final : public DeviceEngine {
   void write(std::uint64_t offset, const void* from, std::uint64_t bytes) override {
     heap_.write(offset, from, bytes);
   }
+  void copy(void* to, const void* from, std::uint64_t bytes) override {
+    device_.use();
+    device_.copy(to, from, bytes, device_.block_stream(), "copying a block");
+  }
+  void wait_for_copies() override { device_.wait_for(device_.block_stream(), "copying a block"); }
+  std::byte* reached_heap(std::uint32_t pe) const override {
+    const PeState& state = memory_.state();
+    for (std::uint32_t link = 0; link < links(); ++link) {
+      if (state.pe_of[link] == pe) return state.heap_of[link];
+    }
+    return nullptr;
+  }
   void set_heap_end(std::uint64_t bytes) override { memory_.set_heap_end(heap_.base(), bytes); }
 
   PackageQueue host_queue() const override { return memory_.state().host_queue; }

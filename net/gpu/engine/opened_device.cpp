@@ -10,6 +10,7 @@ OpenedDevice::OpenedDevice(std::uint32_t rank_on_host)
     : device_{Device::open(fmt::format("{}:{}", kBackend, rank_on_host % device_count()))},
       user_stream_{device_.stream()},
       copy_stream_{device_.stream()},
+      block_stream_{device_.stream()},
       progress_stream_{device_.stream(StreamPriority::kHigh)} {
   use();
 }
@@ -53,7 +54,7 @@ void OpenedDevice::check_progress_stream() const {
 bool OpenedDevice::try_wait_for_all(std::chrono::seconds patience) const {
   (void)ESKER_GPU(SetDevice)(number());
   const auto until = std::chrono::steady_clock::now() + patience;
-  for (const Stream stream : {user_stream(), copy_stream(), progress_stream()}) {
+  for (const Stream stream : {user_stream(), copy_stream(), block_stream(), progress_stream()}) {
     while (ESKER_GPU(StreamQuery)(stream) == ESKER_GPU(ErrorNotReady)) {
       if (patience.count() > 0 && std::chrono::steady_clock::now() >= until) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -28,6 +28,7 @@ class OpenedDevice {
 
   Stream user_stream() const { return native(user_stream_); }
   Stream copy_stream() const { return native(copy_stream_); }
+  Stream block_stream() const { return native(block_stream_); }
   /// Of the highest priority: first in line for space on the device.
   Stream progress_stream() const { return native(progress_stream_); }
 
@@ -54,7 +55,7 @@ class OpenedDevice {
   static Stream native(const esker::Stream& stream) { return static_cast<Stream>(stream.native()); }
 
   const Device device_;
-  const esker::Stream user_stream_, copy_stream_, progress_stream_;
+  const esker::Stream user_stream_, copy_stream_, block_stream_, progress_stream_;
   std::atomic<const char*> kernel_{nullptr};
 };
 
