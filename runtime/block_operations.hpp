@@ -115,8 +115,9 @@ class ESKER_API BlockOperations {
   template <class Target>
   void call_bytes(BytesHandler<Target> handler, Target* target, std::span<const std::byte> bytes,
                   std::uint32_t pe) {
-    send_bytes({"call_bytes", handler.index, target, sizeof(Target), alignof(Target), bytes.data(),
-                bytes.size(), pe});
+    const std::uint16_t index = handler.index;  // nvcc 13.0 loses a dependent member within braces
+    send_bytes(
+        {"call_bytes", index, target, sizeof(Target), alignof(Target), bytes.data(), bytes.size(), pe});
   }
 
  protected:
