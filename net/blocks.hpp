@@ -49,7 +49,7 @@ struct BlockTransfer {
 /// Errors.   Error{kNetwork}: a frame for what is outside the heap, or of no request.
 class Blocks final : public CompletionStage {
  public:
-  static constexpr std::uint32_t kUnderWay = 2;  // frames to a PE: the ring of a host's PEs has four slots
+  static constexpr std::uint32_t kUnderWay = 4;  // frames to a PE: the slots of a host's ring
   static constexpr std::uint32_t kGets = 8;
 
   Blocks(Shipping& shipping, Transport& transport, std::uint32_t frame_bytes, std::byte* heap_base,

@@ -161,12 +161,14 @@ std::chrono::microseconds Network::longest_nap() const {
 
 bool Network::progress() {
   bool moved = false;
-  Moved received;
+  Moved received, collected, shipped;
   try {
     moved |= shipping_.take_submitted();
     if (!failure_.is_set()) moved |= mail_.step();
-    moved |= shipping_.ship();
-    moved |= shipping_.collect();
+    shipped = shipping_.ship();
+    moved |= shipped.messages;
+    collected = shipping_.collect();
+    moved |= collected.messages;
     received = receive();
     moved |= received.messages;
     moved |= apply_own();
@@ -187,7 +189,7 @@ bool Network::progress() {
     moved = true;
   }
   if (failure_.is_set() && !told_failure_) tell_failure();
-  moved |= received.blocks;
+  moved |= received.others || collected.others || shipped.others;
   wake_fillers(moved);
   return moved;
 }
@@ -201,15 +203,15 @@ void Network::wake_fillers(bool moved) {
   if (lanes_->lanes_wait()) user_bell_.ring();
 }
 
-Network::Moved Network::receive() {
+Moved Network::receive() {
   if (failure_.is_set()) return {shipping_.discard(kFramesAStep), false};
   Moved moved;
   // After a block's frame the rest of the step comes first.
-  for (std::uint32_t i = 0; i < kFramesAStep && !moved.blocks && !failure_.is_set(); ++i) {
+  for (std::uint32_t i = 0; i < kFramesAStep && !moved.others && !failure_.is_set(); ++i) {
     const std::optional<Arrival> arrival = shipping_.try_receive();
     if (!arrival) break;
-    moved.blocks = wire::is_block(arrival->header.kind);
-    moved.messages |= !moved.blocks;
+    moved.others = wire::is_block(arrival->header.kind);
+    moved.messages |= !moved.others;
     switch (arrival->header.kind) {
       case wire::Kind::kMessages:
       case wire::Kind::kBlock:

@@ -154,11 +154,6 @@ class Network final : public BufferSink {
   std::string was_in_handler() const { return handlers_.was_in_handler(); }
 
  private:
-  /// What a part of a step has moved. Blocks are apart: beside them what handlers have sent is as late as it
-  /// is alone.
-  struct Moved {
-    bool messages = false, blocks = false;
-  };
   Moved receive();
   bool apply_own();
   bool finish_applied();

@@ -83,9 +83,9 @@ void Shipping::count_block(std::uint32_t pe, std::size_t bytes) {
   bytes_shipped_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-bool Shipping::ship() {
-  if (queued_ == 0) return false;
-  bool moved = false;
+Moved Shipping::ship() {
+  if (queued_ == 0) return {};
+  Moved moved;
   for (std::uint32_t pe = 0; pe < to_ship_.size(); ++pe) {
     auto& queue = to_ship_[pe];
     while (!queue.empty()) {
@@ -96,19 +96,21 @@ bool Shipping::ship() {
       queue.pop_front();
       --queued_;
       ++in_flight_;
-      moved = true;
+      (buffer->messages > 0 ? moved.messages : moved.others) = true;
     }
   }
   return moved;
 }
 
-bool Shipping::collect() {
-  if (in_flight_ == 0) return false;
+Moved Shipping::collect() {
+  if (in_flight_ == 0) return {};
+  Moved moved;
   tokens_.clear();
   transport_.poll_sent(tokens_);
   const std::int64_t now = tokens_.empty() ? 0 : steady_ns();
   for (void* token : tokens_) {
     auto* const buffer = static_cast<Buffer*>(token);
+    (buffer->messages > 0 ? moved.messages : moved.others) = true;
     if (buffer->messages > 0) {
       trace_.send_ends(*buffer, now, queued_ + in_flight_);
       departed_.fetch_add(buffer->messages, std::memory_order_release);
@@ -116,7 +118,7 @@ bool Shipping::collect() {
     give_back(buffer);
     --in_flight_;
   }
-  return !tokens_.empty();
+  return moved;
 }
 
 void Shipping::give_back(Buffer* buffer) {

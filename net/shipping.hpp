@@ -33,6 +33,12 @@ struct PeerCounters {
   std::atomic<std::uint64_t> buffers_applied{0};
 };
 
+/// What a part of a step has moved. Blocks, and control frames that have left, are apart: beside them
+/// messages are as late as they are alone.
+struct Moved {
+  bool messages = false, others = false;
+};
+
 /// Contract. The calls of the first part and the counters are for any thread, the rest for the network's
 ///           owner. A submitted buffer is numbered by destination, sent or kept, and given back to its pool:
 ///           when its receiver has taken it, or after finish() of the Arrival that it became here.
@@ -53,9 +59,9 @@ class Shipping {
 
   // Owner. Each says whether something moved.
   bool take_submitted();
-  bool ship();
+  Moved ship();
   /// Gives back what receivers have taken.
-  bool collect();
+  Moved collect();
 
   /// A frame that has arrived, of whatever kind, checked as a whole.
   std::optional<Arrival> try_receive();
