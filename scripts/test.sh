@@ -173,7 +173,7 @@ run_preset() {
       fi
       # ThreadSanitizer for what has threads, which the applications' inputs have not; of the applications those that
       # run without mpirun.
-      local apps=OFF programs=(esker_tests readme_example)
+      local apps=OFF programs=(esker_tests readme_example requests_example continuation_example)
       if [[ $1 == asan ]]; then
         apps=ON
         programs+=(esker-fib esker-gups esker-info esker-mer esker-plan esker-queens)

@@ -70,7 +70,7 @@ TEST(Aggregators, CountARequestBeforeItCanLeave) {
     Aggregators* aggregators = nullptr;
     std::uint64_t left = 0;
   } sink;
-  constexpr std::uint32_t kMessages = 500;
+  constexpr std::uint32_t kMessages = 512;
   PackageMemory memory{2, 16 * kMessages};
   Aggregators aggregators{patient(1), memory.queue(), sink};
   sink.aggregators = &aggregators;
