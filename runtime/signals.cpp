@@ -123,7 +123,7 @@ bool Runtime::test(const std::uint64_t* word, Comparison comparison, std::uint64
   if (words.find(comparison, value) == 0) return true;
   if (impl_->executor().heap_on_host()) {
     impl_->sender().close();
-    (void)impl_->waits().help();
+    (void)impl_->waits().help_or_raise();
   } else {
     quiet();
   }

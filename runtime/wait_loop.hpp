@@ -102,6 +102,11 @@ class WaitLoop {
     }
   }
 
+  /// The same for a caller that looks again and again; throws what the runtime has failed with.
+  bool help_or_raise() {
+    failure_.raise_if_set();
+    return help();
+  }
   /// One step on the calling thread. True if something moved.
   bool help() {
     bool moved = aggregators_.help();

@@ -24,13 +24,14 @@ void check(int code, const char* call) {
 MPI_Comm communicator_of(std::span<const std::byte> bytes) {
   if (bytes.empty()) return MPI_COMM_WORLD;
   MPI_Comm comm = MPI_COMM_NULL;
-  if (bytes.size() != sizeof comm) {
+  constexpr std::size_t kBytes = sizeof(MPI_Comm);  // NOLINT(bugprone-sizeof-expression): the handle's
+  if (bytes.size() != kBytes) {
     throw Error(Error::Kind::kConfiguration,
                 fmt::format("Runtime: the program's MPI_Comm has {} bytes, and that of Esker's MPI {}: build "
                             "both with the same MPI",
-                            bytes.size(), sizeof comm));
+                            bytes.size(), kBytes));
   }
-  std::memcpy(&comm, bytes.data(), sizeof comm);
+  std::memcpy(&comm, bytes.data(), kBytes);
   return comm;
 }
 
@@ -55,7 +56,7 @@ std::vector<std::uint32_t> world_ranks_of(MPI_Comm communicator) {
 }
 
 void check_communicator(std::span<const std::byte> communicator) {
-  const MPI_Comm comm = communicator_of(communicator);
+  MPI_Comm comm = communicator_of(communicator);
   if (comm == MPI_COMM_NULL) {
     throw Error(
         Error::Kind::kConfiguration,
