@@ -25,17 +25,6 @@ constexpr std::uint64_t kPartBesideMessages = 2048;  // copied in about the time
 
 }  // namespace
 
-void require_inside(const wire::FrameHeader& header, const wire::BlockHeader& block,
-                    std::uint64_t heap_bytes) {
-  if (block.bytes > 0 &&
-      BlockLayout{block.piece_bytes, block.stride}.is_inside(block.offset, block.bytes, heap_bytes))
-    return;
-  refuse_block(
-      header, fmt::format("a block of {} bytes in pieces of {} every {} at heap offset {:#x} is outside (the "
-                          "heap's allocated part ends at {:#x})",
-                          block.bytes, block.piece_bytes, block.stride, block.offset, heap_bytes));
-}
-
 /// One frame of a transfer.
 class Blocks::Writer final : public FrameWriter {
  public:

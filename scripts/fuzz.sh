@@ -46,7 +46,7 @@ if ! diff -rq "$build/corpus" "$root/tests/fuzz/corpus"; then
 fi
 
 sources=(aggregator/wire.cpp aggregator/node_buffers.cpp aggregator/trace.cpp device/cpu/ranges.cpp device/error.cpp net/apply.cpp
-         net/apply_requests.cpp tests/fuzz/frame_fuzzer.cpp)
+         net/apply_requests.cpp net/block_bounds.cpp tests/fuzz/frame_fuzzer.cpp)
 build_program frame_fuzzer -fsanitize=fuzzer,address,undefined "${sources[@]}"
 
 # Every seed once, then random ones: a crash on a seed is reported whatever the time.
