@@ -205,7 +205,7 @@ class Array : public Distribution {
   static Array load(Runtime& rt, const std::string& file) {
     static_assert(Putable<T>, "elements of 1, 2, 4, 8 or 16 bytes go to files");
     FileReader reader(rt, "Array::load", file, kContents);
-    const Array array = allocate(rt, reader.records());
+    Array array = allocate(rt, reader.records());
     const auto chunk = rt.heap().allocate<T>(reader.chunk());
     std::vector<T> elements(chunk.size());
     for (std::uint64_t first = reader.next();;) {
@@ -218,7 +218,7 @@ class Array : public Distribution {
     }
     rt.barrier_all();
     rt.heap().free(chunk);
-    reader.close();
+    reader.close_for(rt, array);
     return array;
   }
 

@@ -72,8 +72,8 @@ class Bag {
     rt.heap().free(std::exchange(count_, {}));
   }
 
-  /// By lanes, handlers and the Runtime: on a PE that is about random, by the element and the lane; or on PE
-  /// `pe`.
+  /// By lanes, handlers and the Runtime: on a PE that is about random, by the element and the lane, so that
+  /// equal elements that a handler or the Runtime inserts are all on one PE; or on PE `pe`.
   template <class Context>
   ESKER_HD void insert(Context&& context, const T& element) const {
     std::uint64_t random = hash_of(element);
@@ -142,7 +142,7 @@ class Bag {
   static Bag load(Runtime& rt, const char* name, const std::string& file, std::uint64_t capacity = 0) {
     FileReader reader(rt, "Bag::load", file, kContents);
     const std::uint64_t most = (reader.records() + rt.n_pes() - 1) / rt.n_pes();
-    const Bag bag = allocate(rt, name, std::max(capacity, most));
+    Bag bag = allocate(rt, name, std::max(capacity, most));
     std::vector<T> chunk(file_chunk(sizeof(T)));
     std::uint64_t count = 0;
     while (const std::uint64_t more = reader.read(std::as_writable_bytes(std::span<T>(chunk)))) {
@@ -151,7 +151,7 @@ class Bag {
     }
     const std::uint64_t here[1] = {count};
     rt.heap().write(bag.count_, 0, std::span<const std::uint64_t>(here));
-    reader.close();
+    reader.close_for(rt, bag);
     rt.barrier_all();
     return bag;
   }

@@ -131,6 +131,13 @@ std::string fault_of(const FileHeader& header, std::uint64_t bytes, const FileCo
 
 }  // namespace
 
+bool FileDescriptor::open(const std::string& file, int flags) {
+  number_ = ::open(file.c_str(), flags, 0666);
+  return number_ >= 0;
+}
+
+bool FileDescriptor::close() { return number_ < 0 || ::close(std::exchange(number_, -1)) == 0; }
+
 FileWriter::FileWriter(Runtime& rt, const char* call, std::string file, const FileContents& contents,
                        std::uint64_t records)
     : rt_{rt}, call_{call}, file_{std::move(file)}, contents_{contents} {
@@ -144,18 +151,13 @@ FileWriter::FileWriter(Runtime& rt, const char* call, std::string file, const Fi
   next_ = first_;
   end_ = first_ + records;
   const auto open = [&](int flags) {
-    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-    if (descriptor_ < 0)
+    if (!descriptor_.open(file_, O_WRONLY | O_CLOEXEC | flags))
       failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
   };
   if (rt.pe() == 0) open(O_CREAT | O_TRUNC);
   agree(rt, failure_);
   if (rt.pe() != 0) open(0);
   agree(rt, failure_);
-}
-
-FileWriter::~FileWriter() {
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void FileWriter::write(std::span<const std::byte> records) {
@@ -168,7 +170,7 @@ void FileWriter::write(std::span<const std::byte> records) {
   }
   checksum_ += checksum_of(records, contents_.record_bytes(), next_);
   const std::string reason =
-      write_at(descriptor_, records, sizeof(FileHeader) + next_ * contents_.record_bytes());
+      write_at(descriptor_.get(), records, sizeof(FileHeader) + next_ * contents_.record_bytes());
   if (!reason.empty()) failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, reason);
   next_ += count;
 }
@@ -179,9 +181,9 @@ void FileWriter::close() {
                            rt_.pe());
   }
   const auto close_here = [&] {
-    if (failure_.empty() && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
+    if (failure_.empty() && ::fsync(descriptor_.get()) != 0 && errno != EINVAL && errno != EROFS)
       failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
-    if (::close(std::exchange(descriptor_, -1)) != 0 && failure_.empty())
+    if (!descriptor_.close() && failure_.empty())
       failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
   };
   if (rt_.pe() != 0) close_here();
@@ -197,7 +199,7 @@ void FileWriter::close() {
     header.records = records_;
     header.checksum = checksum[0];
     header.header_checksum = header_checksum_of(header);
-    const std::string reason = write_at(descriptor_, std::as_bytes(std::span(&header, 1)), 0);
+    const std::string reason = write_at(descriptor_.get(), std::as_bytes(std::span(&header, 1)), 0);
     if (!reason.empty()) failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, reason);
     close_here();
   }
@@ -207,18 +209,18 @@ void FileWriter::close() {
 FileReader::FileReader(Runtime& rt, const char* call, std::string file, const FileContents& expected)
     : rt_{rt}, call_{call}, file_{std::move(file)} {
   // Without O_NONBLOCK a pipe without a writer would wait here for ever.
-  descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool is_open = descriptor_.open(file_, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   std::string reason;
   struct stat status = {};
-  if (descriptor_ < 0) {
+  if (!is_open) {
     reason = fmt::format("cannot be opened: {}", std::strerror(errno));
-  } else if (::fstat(descriptor_, &status) != 0) {
+  } else if (::fstat(descriptor_.get(), &status) != 0) {
     reason = std::strerror(errno);
   } else if (!S_ISREG(status.st_mode)) {
     reason = "is not a regular file";
   } else if (static_cast<std::uint64_t>(status.st_size) < sizeof header_) {
     reason = fmt::format("has {} bytes; a container's header alone has {}", status.st_size, sizeof header_);
-  } else if (reason = read_at(descriptor_, std::as_writable_bytes(std::span(&header_, 1)), 0);
+  } else if (reason = read_at(descriptor_.get(), std::as_writable_bytes(std::span(&header_, 1)), 0);
              !reason.empty()) {
     reason = "cannot be read: " + reason;
   } else {
@@ -234,16 +236,12 @@ FileReader::FileReader(Runtime& rt, const char* call, std::string file, const Fi
   end_ = begin_of(rt.pe() + 1);
 }
 
-FileReader::~FileReader() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 std::uint64_t FileReader::read(std::span<std::byte> records) {
   const std::uint64_t record_bytes = header_.contents.record_bytes();
   const std::uint64_t count = std::min(records.size() / record_bytes, end_ - next_);
   if (count == 0 || !failure_.empty()) return 0;
   const std::span<std::byte> part = records.first(count * record_bytes);
-  const std::string reason = read_at(descriptor_, part, sizeof header_ + next_ * record_bytes);
+  const std::string reason = read_at(descriptor_.get(), part, sizeof header_ + next_ * record_bytes);
   if (!reason.empty()) {
     failure_ = fmt::format("{}: {} cannot be read: {}", call_, file_, reason);
     return 0;
@@ -260,7 +258,7 @@ void FileReader::close() {
   if (checksum[0] != header_.checksum)
     failure_ = fmt::format("{}: {} is damaged: the checksum of its records is wrong", call_, file_);
   agree(rt_, failure_);
-  ::close(std::exchange(descriptor_, -1));
+  (void)descriptor_.close();
 }
 
 }  // namespace esker::containers

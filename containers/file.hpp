@@ -62,6 +62,23 @@ constexpr std::uint64_t file_chunk(std::uint64_t record_bytes, std::uint64_t rec
   return records == 0 ? 1 : records < chunk ? records : chunk;
 }
 
+/// An open file, closed at its end.
+class ESKER_API FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  ~FileDescriptor() { (void)close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  /// False, with errno: it cannot be opened.
+  bool open(const std::string& file, int flags);
+  /// The same of what was not written before. True if nothing is open.
+  bool close();
+  int get() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
 /// One PE's part of a file that is written.
 ///
 /// Contract. Constructor and close() are collective. Between them write(), of as many records as the
@@ -71,7 +88,6 @@ class ESKER_API FileWriter {
  public:
   FileWriter(Runtime& rt, const char* call, std::string file, const FileContents& contents,
              std::uint64_t records);
-  ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -85,7 +101,7 @@ class ESKER_API FileWriter {
   const char* call_;
   std::string file_;
   FileContents contents_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   std::uint64_t first_ = 0;
   std::uint64_t records_ = 0;  // of all PEs
   std::uint64_t next_ = 0;     // record, of this PE
@@ -103,7 +119,6 @@ class ESKER_API FileWriter {
 class ESKER_API FileReader {
  public:
   FileReader(Runtime& rt, const char* call, std::string file, const FileContents& expected);
-  ~FileReader();
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
@@ -118,12 +133,27 @@ class ESKER_API FileReader {
   /// Fills `records` from its begin on. Returns how many records there were.
   std::uint64_t read(std::span<std::byte> records);
   void close();
+  /// The same, and `check()`; where one throws, `container`, which nobody has got yet, is freed before.
+  template <class Container, class Check>
+  void close_for(Runtime& rt, Container& container, Check check) {
+    try {
+      close();
+      check();
+    } catch (...) {
+      container.free(rt);
+      throw;
+    }
+  }
+  template <class Container>
+  void close_for(Runtime& rt, Container& container) {
+    close_for(rt, container, [] {});
+  }
 
  private:
   Runtime& rt_;
   const char* call_;
   std::string file_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   FileHeader header_{};
   std::uint64_t next_ = 0;
   std::uint64_t end_ = 0;

@@ -53,7 +53,8 @@ struct Count {
 /// for_each_local()
 ///           then throw an Error{kOutOfMemory} that says how many entries allocate() must be told.
 ///
-/// `Value` may have a member exists(), false for all zeros: a slot is then no larger than key and value.
+/// `Value` may have a member exists(), false for all zeros: a slot is then no larger than key and value. From
+/// then on it is true: no value that is assigned, and no visitor, makes it false.
 /// `Placement` says where keys belong: HashPlacement, or the program's own (containers/hash.hpp).
 template <class Key, class Value, class Placement = HashPlacement<Key>>
 class Map {
@@ -192,7 +193,7 @@ class Map {
   template <class Pass = esker::detail::Pass>
   void save(Runtime& rt, const std::string& file) const {
     check(rt);
-    FileWriter writer(rt, "Map::save", file, contents(), local_size(rt));
+    FileWriter writer(rt, kSave, file, contents(), local_size(rt));
     std::vector<std::byte> records;
     records.reserve(kChunk * kRecordBytes);
     for_each_local(rt, [&](const Key& key, const Value& value) {
@@ -213,8 +214,8 @@ class Map {
   template <class Pass = esker::detail::Pass>
   static Map load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0,
                   Placement placement = {}) {
-    FileReader reader(rt, "Map::load", file, contents());
-    const Map map = allocate(rt, name, std::max(entries, reader.records()), placement);
+    FileReader reader(rt, kLoad, file, contents());
+    Map map = allocate(rt, name, std::max(entries, reader.records()), placement);
     const auto assign = map.register_assign(rt);
     const auto chunk = rt.heap().allocate<std::byte>(reader.chunk() * kRecordBytes);
     std::vector<std::byte> records(chunk.size());
@@ -225,8 +226,7 @@ class Map {
     }
     rt.barrier_all();
     rt.heap().free(chunk);
-    reader.close();
-    map.check(rt);
+    reader.close_for(rt, map, [&] { map.check(rt); });
     return map;
   }
 
@@ -259,6 +259,16 @@ class Map {
   }
 
  private:
+  // As the program knows it, for messages.
+  static constexpr bool kIsSet = std::is_same_v<Value, Present>,
+                        kIsCountingSet = std::is_same_v<Value, Count>;
+  static constexpr const char* kContainer = kIsSet ? "set" : kIsCountingSet ? "counting set" : "map";
+  static constexpr const char* kSave = kIsSet           ? "Set::save"
+                                       : kIsCountingSet ? "CountingSet::save"
+                                                        : "Map::save";
+  static constexpr const char* kLoad = kIsSet           ? "Set::load"
+                                       : kIsCountingSet ? "CountingSet::load"
+                                                        : "Map::load";
   static constexpr std::uint64_t kHeadBytes = (LostKeys::kWords + 1) * sizeof(std::uint64_t);
   static constexpr std::uint32_t kFileValueBytes = std::is_same_v<Value, Present> ? 0 : sizeof(Value);
   static constexpr std::uint64_t kRecordBytes = sizeof(Key) + kFileValueBytes;
@@ -385,7 +395,7 @@ class Map {
     return all;
   }
   [[noreturn]] void throw_overflow(const Overflow& overflow) const {
-    throw Error(Error::Kind::kOutOfMemory, message_of("map", name_, overflow));
+    throw Error(Error::Kind::kOutOfMemory, message_of(kContainer, name_, overflow));
   }
 
   std::byte* first_ = nullptr;  // bucket, at an ownership block's start

@@ -20,13 +20,48 @@ struct CountMore {
   ESKER_HD void operator()(Count& count, const std::uint64_t& more) const { count.count += more; }
 };
 
+/// What Set and CountingSet have of the map on which they are, as it says there.
+template <class MapOfKeys>
+class OnMap {
+ public:
+  using MapType = MapOfKeys;
+
+  void free(Runtime& rt) { map_.free(rt); }
+  template <class Pass = esker::detail::Pass>
+  std::uint64_t size(Runtime& rt) const {
+    return map_.size(rt);
+  }
+  template <class Pass = esker::detail::Pass>
+  void check(Runtime& rt) const {
+    map_.check(rt);
+  }
+  template <class Pass = esker::detail::Pass>
+  void clear(Runtime& rt) const {
+    map_.clear(rt);
+  }
+  template <class Pass = esker::detail::Pass>
+  void save(Runtime& rt, const std::string& file) const {
+    map_.save(rt, file);
+  }
+  const MapType& map() const { return map_; }
+
+ protected:
+  OnMap() = default;
+  explicit OnMap(const MapType& map) : map_{map} {}
+
+ private:
+  MapType map_;
+};
+
 }  // namespace detail
 
 /// A distributed set. Contract, memory and errors as of Map, on which it is: map() has what is not here.
 template <class Key>
-class Set {
+class Set : public detail::OnMap<Map<Key, Present>> {
+  using Base = detail::OnMap<Map<Key, Present>>;
+
  public:
-  using MapType = Map<Key, Present>;
+  using typename Base::MapType;
 
   Set() = default;
   /// Collective. Room for `entries` keys of all PEs together; registers a handler. `name` is a literal.
@@ -34,7 +69,10 @@ class Set {
   static Set allocate(Runtime& rt, const char* name, std::uint64_t entries) {
     return Set(rt, MapType::allocate(rt, name, entries));
   }
-  void free(Runtime& rt) { map_.free(rt); }
+  template <class Pass = esker::detail::Pass>
+  static Set load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
+    return Set(rt, MapType::load(rt, name, file, entries));
+  }
 
   /// By lanes, handlers and the Runtime.
   template <class Context>
@@ -45,37 +83,24 @@ class Set {
   /// Local: visit(key).
   template <class Visit>
   void for_each_local(Runtime& rt, Visit visit) const {
-    map_.for_each_local(rt, [&](const Key& key, const Present&) { visit(key); });
+    this->map().for_each_local(rt, [&](const Key& key, const Present&) { visit(key); });
   }
-  /// Collective.
-  template <class Pass = esker::detail::Pass>
-  std::uint64_t size(Runtime& rt) const {
-    return map_.size(rt);
-  }
-  template <class Pass = esker::detail::Pass>
-  void save(Runtime& rt, const std::string& file) const {
-    map_.save(rt, file);
-  }
-  template <class Pass = esker::detail::Pass>
-  static Set load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
-    return Set(rt, MapType::load(rt, name, file, entries));
-  }
-  const MapType& map() const { return map_; }
 
  private:
   template <class Pass = esker::detail::Pass>
   Set(Runtime& rt, const MapType& map)
-      : map_{map}, insert_{map.register_visit_or_insert(rt, "insert", detail::Mark{})} {}
+      : Base{map}, insert_{map.register_visit_or_insert(rt, "insert", detail::Mark{})} {}
 
-  MapType map_;
   MapOperation<MapType, NoArguments> insert_;
 };
 
 /// A distributed counting set (multiset): how often each key was inserted. Otherwise as Set.
 template <class Key>
-class CountingSet {
+class CountingSet : public detail::OnMap<Map<Key, Count>> {
+  using Base = detail::OnMap<Map<Key, Count>>;
+
  public:
-  using MapType = Map<Key, Count>;
+  using typename Base::MapType;
 
   CountingSet() = default;
   /// Collective. Room for `entries` different keys of all PEs together; registers two handlers.
@@ -83,7 +108,10 @@ class CountingSet {
   static CountingSet allocate(Runtime& rt, const char* name, std::uint64_t entries) {
     return CountingSet(rt, MapType::allocate(rt, name, entries));
   }
-  void free(Runtime& rt) { map_.free(rt); }
+  template <class Pass = esker::detail::Pass>
+  static CountingSet load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
+    return CountingSet(rt, MapType::load(rt, name, file, entries));
+  }
 
   /// By lanes, handlers and the Runtime: once, which travels as the key alone; or `times`, 1 or more.
   template <class Context>
@@ -98,31 +126,16 @@ class CountingSet {
   /// Local: visit(key, count).
   template <class Visit>
   void for_each_local(Runtime& rt, Visit visit) const {
-    map_.for_each_local(rt, [&](const Key& key, const Count& count) { visit(key, count.count); });
+    this->map().for_each_local(rt, [&](const Key& key, const Count& count) { visit(key, count.count); });
   }
-  /// Collective: different keys.
-  template <class Pass = esker::detail::Pass>
-  std::uint64_t size(Runtime& rt) const {
-    return map_.size(rt);
-  }
-  template <class Pass = esker::detail::Pass>
-  void save(Runtime& rt, const std::string& file) const {
-    map_.save(rt, file);
-  }
-  template <class Pass = esker::detail::Pass>
-  static CountingSet load(Runtime& rt, const char* name, const std::string& file, std::uint64_t entries = 0) {
-    return CountingSet(rt, MapType::load(rt, name, file, entries));
-  }
-  const MapType& map() const { return map_; }
 
  private:
   template <class Pass = esker::detail::Pass>
   CountingSet(Runtime& rt, const MapType& map)
-      : map_{map},
+      : Base{map},
         one_{map.register_visit_or_insert(rt, "insert", detail::CountOne{})},
         more_{map.template register_visit_or_insert<std::uint64_t>(rt, "insert more", detail::CountMore{})} {}
 
-  MapType map_;
   MapOperation<MapType, NoArguments> one_;
   MapOperation<MapType, std::uint64_t> more_;
 };

@@ -220,7 +220,7 @@ bool Blocks::copy_front(std::deque<BlockTransfer>& queue, std::byte* heap) {
 
 void Blocks::begin_get(BlockTransfer& transfer) {
   transfer.number = ++last_get_;
-  gets_[transfer.number] = {transfer.near, transfer.near_layout, transfer.bytes, transfer.bytes};
+  gets_[transfer.number] = {transfer.pe, transfer.near, transfer.near_layout, transfer.bytes, transfer.bytes};
 }
 
 void Blocks::take_request(const Arrival& arrival) {
@@ -250,7 +250,8 @@ void Blocks::take_reply(const Arrival& arrival) {
   const std::lock_guard lock(mutex_);
   if (is_dropped_) return;
   const auto found = gets_.find(block.number);
-  if (found == gets_.end() || found->second.bytes != block.bytes || found->second.left < bytes)
+  if (found == gets_.end() || found->second.pe != arrival.header.source ||
+      found->second.bytes != block.bytes || found->second.left < bytes)
     refuse_block(arrival.header,
                  fmt::format("{} bytes for request {}, which there is not", bytes, block.number));
   Get& get = found->second;

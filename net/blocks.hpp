@@ -99,6 +99,7 @@ class Blocks final : public CompletionStage {
   class Writer;
   bool are_flushed() const { return !was_started() && own_.load(std::memory_order_relaxed) == 0; }
   struct Get {
+    std::uint32_t pe;
     std::byte* result;
     BlockLayout layout;
     std::uint64_t bytes, left;

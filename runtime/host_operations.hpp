@@ -95,23 +95,19 @@ class ESKER_API HostOperations {
   }
   template <Number32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_add(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
-    ask("fetch_add", {Operation::kFetchAdd, detail::number_operand<T>(), 0}, result, target, pe,
-        detail::Operands<1>{{detail::value_word(value)}});
+    fetch("fetch_add", Operation::kFetchAdd, result, target, value, pe);
   }
   template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_and(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
-    ask("fetch_and", {Operation::kFetchAnd, detail::number_operand<T>(), 0}, result, target, pe,
-        detail::Operands<1>{{detail::value_word(value)}});
+    fetch("fetch_and", Operation::kFetchAnd, result, target, value, pe);
   }
   template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_or(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
-    ask("fetch_or", {Operation::kFetchOr, detail::number_operand<T>(), 0}, result, target, pe,
-        detail::Operands<1>{{detail::value_word(value)}});
+    fetch("fetch_or", Operation::kFetchOr, result, target, value, pe);
   }
   template <Integer32Or64 T, detail::CheckedReplyFor<T> Result>
   void fetch_xor(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
-    ask("fetch_xor", {Operation::kFetchXor, detail::number_operand<T>(), 0}, result, target, pe,
-        detail::Operands<1>{{detail::value_word(value)}});
+    fetch("fetch_xor", Operation::kFetchXor, result, target, value, pe);
   }
   template <Swappable T, detail::CheckedReplyFor<T> Result>
   void swap(Result result, T* target, std::type_identity_t<T> value, std::uint32_t pe) {
@@ -143,6 +139,13 @@ class ESKER_API HostOperations {
     std::uint64_t words[3] = {address(call, target, sizeof(T), sizeof(T), pe), 0, 0};
     std::memcpy(words + 1, &value, sizeof value);
     post({operation, operand, 0}, sizeof(T) == 16 ? 3 : 2, words);
+  }
+
+  template <class T, class Result>
+  void fetch(const char* call, Operation operation, const Result& result, T* target, const T& value,
+             std::uint32_t pe) {
+    ask(call, {operation, detail::number_operand<T>(), 0}, result, target, pe,
+        detail::Operands<1>{{detail::value_word(value)}});
   }
 
   template <std::uint32_t N, class T, class Result>

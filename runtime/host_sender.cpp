@@ -53,9 +53,8 @@ void HostSender::post_to_kernel(Command command, std::uint32_t width, const std:
 void HostSender::close() {
   buffers_.close();
   if (filled_ == 0) return;
-  const std::span<const ProgramMessage> messages = half_.first(filled_);
+  executor_.send_for_program(half_.first(filled_), context_);  // where it throws they wait for the next call
   filled_ = 0;
-  executor_.send_for_program(messages, context_);
 }
 
 }  // namespace esker

@@ -1,7 +1,6 @@
-// Updates of device memory on CUDA: fetch_..., exchange() and compare_exchange(), which return what was
-// there, and reduce_..., whose result is not used: by name, since of atomicAdd() the compiler (13.0) does not
-// see in larger functions that the result is unused, and then the memory sends it back. Of the system's
-// scope, since peers' GPUs may change the same word. Device pass only.
+// Updates of device memory whose result is not used, on CUDA: by name, since of atomicAdd() the compiler
+// (13.0) does not see in larger functions that the result is unused, and then the memory sends it back. Of
+// the system's scope, since peers' GPUs may change the same word. Device pass only.
 #pragma once
 
 namespace esker::gpu {
@@ -23,30 +22,5 @@ ESKER_REDUCE(reduce_or, unsigned long long, "or.b64", "l")
 ESKER_REDUCE(reduce_xor, unsigned int, "xor.b32", "r")
 ESKER_REDUCE(reduce_xor, unsigned long long, "xor.b64", "l")
 #undef ESKER_REDUCE
-
-template <class T>
-__device__ T fetch_add(T* at, T value) {
-  return atomicAdd_system(at, value);
-}
-template <class T>
-__device__ T fetch_and(T* at, T value) {
-  return atomicAnd_system(at, value);
-}
-template <class T>
-__device__ T fetch_or(T* at, T value) {
-  return atomicOr_system(at, value);
-}
-template <class T>
-__device__ T fetch_xor(T* at, T value) {
-  return atomicXor_system(at, value);
-}
-template <class T>
-__device__ T exchange(T* at, T value) {
-  return atomicExch_system(at, value);
-}
-template <class T>
-__device__ T compare_exchange(T* at, T expected, T desired) {
-  return atomicCAS_system(at, expected, desired);
-}
 
 }  // namespace esker::gpu

@@ -1,6 +1,7 @@
 // The words of CUDA's language that Esker's device code uses, for a C++ compiler. Simulated pass only.
 #pragma once
 
+#include <atomic>
 #include <esker/device/simulated/lanes.hpp>
 
 #define __host__
@@ -21,6 +22,27 @@ template <class T>
 T atomicCAS_system(T* at, T expected, T desired) {
   __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
+}
+
+template <class T>
+T atomicAdd_system(T* at, T value) {
+  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
+}
+template <class T>
+T atomicAnd_system(T* at, T value) {
+  return __atomic_fetch_and(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicOr_system(T* at, T value) {
+  return __atomic_fetch_or(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicXor_system(T* at, T value) {
+  return __atomic_fetch_xor(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicExch_system(T* at, T value) {
+  return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);
 }
 
 }  // namespace esker::simulated

@@ -1,5 +1,4 @@
-// Updates of device memory on a simulated GPU: reduce_... whose result is not used, and fetch_..., exchange()
-// and compare_exchange(), which return what was there. Simulated pass only.
+// Updates of device memory whose result is not used, on a simulated GPU. Simulated pass only.
 #pragma once
 
 #include <atomic>
@@ -7,7 +6,8 @@
 
 namespace esker::gpu {
 
-using simulated::atomicCAS_system;
+using simulated::atomicAdd_system, simulated::atomicAnd_system, simulated::atomicCAS_system,
+    simulated::atomicExch_system, simulated::atomicOr_system, simulated::atomicXor_system;
 
 template <class T>
 void reduce_add(T* at, T value) {
@@ -24,31 +24,6 @@ void reduce_or(T* at, T value) {
 template <class T>
 void reduce_xor(T* at, T value) {
   (void)std::atomic_ref<T>(*at).fetch_xor(value, std::memory_order_relaxed);
-}
-
-template <class T>
-T fetch_add(T* at, T value) {
-  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
-}
-template <class T>
-T fetch_and(T* at, T value) {
-  return std::atomic_ref<T>(*at).fetch_and(value, std::memory_order_relaxed);
-}
-template <class T>
-T fetch_or(T* at, T value) {
-  return std::atomic_ref<T>(*at).fetch_or(value, std::memory_order_relaxed);
-}
-template <class T>
-T fetch_xor(T* at, T value) {
-  return std::atomic_ref<T>(*at).fetch_xor(value, std::memory_order_relaxed);
-}
-template <class T>
-T exchange(T* at, T value) {
-  return std::atomic_ref<T>(*at).exchange(value, std::memory_order_relaxed);
-}
-template <class T>
-T compare_exchange(T* at, T expected, T desired) {
-  return atomicCAS_system(at, expected, desired);
 }
 
 }  // namespace esker::gpu

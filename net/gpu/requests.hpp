@@ -28,19 +28,19 @@ ESKER_HD std::uint64_t fetch(T* at, std::uint64_t first, std::uint64_t second) {
   if constexpr (O == Operation::kGet) {
     old = load(at);
   } else if constexpr (std::is_floating_point_v<T>) {
-    old = fetch_add(at, detail::from_word<T>(first));
+    old = atomicAdd_system(at, detail::from_word<T>(first));
   } else {
     using U = Unsigned<T>;
     auto* const word = reinterpret_cast<U*>(at);
     const auto value = static_cast<U>(first);
     U found = 0;
-    if constexpr (O == Operation::kFetchInc) found = fetch_add(word, U{1});
-    if constexpr (O == Operation::kFetchAdd) found = fetch_add(word, value);
-    if constexpr (O == Operation::kFetchAnd) found = fetch_and(word, value);
-    if constexpr (O == Operation::kFetchOr) found = fetch_or(word, value);
-    if constexpr (O == Operation::kFetchXor) found = fetch_xor(word, value);
-    if constexpr (O == Operation::kSwap) found = exchange(word, value);
-    if constexpr (O == Operation::kCompareSwap) found = compare_exchange(word, value, static_cast<U>(second));
+    if constexpr (O == Operation::kFetchInc) found = atomicAdd_system(word, U{1});
+    if constexpr (O == Operation::kFetchAdd) found = atomicAdd_system(word, value);
+    if constexpr (O == Operation::kFetchAnd) found = atomicAnd_system(word, value);
+    if constexpr (O == Operation::kFetchOr) found = atomicOr_system(word, value);
+    if constexpr (O == Operation::kFetchXor) found = atomicXor_system(word, value);
+    if constexpr (O == Operation::kSwap) found = atomicExch_system(word, value);
+    if constexpr (O == Operation::kCompareSwap) found = atomicCAS_system(word, value, static_cast<U>(second));
     old = static_cast<T>(found);
   }
   std::uint64_t result = 0;

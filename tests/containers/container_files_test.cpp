@@ -1,5 +1,6 @@
 // Files of containers: another number of PEs loads them, and what is wrong with one is said by every PE.
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -141,9 +142,37 @@ TEST(ContainerFiles, DamagedOnesAreRefused) {
   });
 }
 
+std::size_t open_files() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// A program may go on without the file.
+TEST(ContainerFiles, RefusedOnesLeaveNothingBehind) {
+  const TemporaryFile damaged("damaged");
+  const TemporaryFile other("other");
+  save_map(2, damaged.name());
+  std::string bytes = read_all(damaged.name());
+  bytes.back() = static_cast<char>(bytes.back() ^ 4);
+  write_all(damaged.name(), bytes);
+  run_pes(2, [&](Runtime& rt) { Bag<double>::allocate(rt, "bag", 1).save(rt, other.name()); });
+  run_pes(2, [&](Runtime& rt) {
+    const std::uint64_t before = rt.heap().allocated_bytes();
+    rt.barrier_all();
+    const std::size_t files = open_files();
+    rt.barrier_all();
+    for (const std::string& name : {damaged.name(), other.name(), std::string("/dev/null")})
+      EXPECT_THROW((Map<std::uint64_t, double>::load(rt, "map", name)), Error);
+    EXPECT_EQ(rt.heap().allocated_bytes(), before);
+    rt.barrier_all();
+    EXPECT_EQ(open_files(), files);
+    rt.barrier_all();
+  });
+}
+
 TEST(ContainerFiles, ThatCannotBeReadOrWrittenAreNamed) {
   expect_has(load_error<Set<std::uint64_t>>("/no/such/file"),
-             "Map::load: /no/such/file cannot be opened: No such");
+             "Set::load: /no/such/file cannot be opened: No such");
   expect_has(load_error<Set<std::uint64_t>>("/dev/null"), "/dev/null is not a regular file");
   const auto saves_to = [](const std::string& file) {
     return error_of([=](Runtime& rt) { Array<double>::allocate(rt, 10).save(rt, file); });

@@ -297,7 +297,7 @@ std::string overflow_of(const Way& way, std::uint64_t entries, std::uint64_t key
 TEST_P(Maps, AFullOneSaysHowLargeItMustBe) {
   const std::uint64_t keys = 4000 / GetParam().n_pes * GetParam().n_pes;
   const std::string message = overflow_of(GetParam(), 100, keys);
-  EXPECT_NE(message.find("map 'small' is full: it was made for 100 entries, holds "), std::string::npos)
+  EXPECT_NE(message.find("set 'small' is full: it was made for 100 entries, holds "), std::string::npos)
       << message;
   const std::size_t at = message.find("make it for ");
   ASSERT_NE(at, std::string::npos) << message;
