@@ -45,6 +45,9 @@ jobs="$(nproc)"
 nvcc="$(find_nvcc)"
 if [[ -n "$nvcc" ]]; then export CUDACXX="$nvcc"; fi
 export CMAKE_GENERATOR=Ninja
+# Whoever calls: ccache takes another language of messages for another compilation.
+unset LC_ALL LC_CTYPE LC_MESSAGES
+export LANG=C.UTF-8
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
   # A precompiled header is compared by what it was made of, and another checkout's objects will do.
