@@ -6,6 +6,7 @@
 #include <esker/esker.hpp>
 
 #include "../styles/message.hpp"
+#include "nearest.hpp"
 
 namespace kmeans {
 
@@ -14,8 +15,9 @@ struct Clustering {
   std::uint32_t clusters;
   std::uint32_t dimensions;
   std::uint32_t pes;
-  double scale;          // 2^s
-  std::uint32_t stride;  // words between two sums
+  double scale;                   // 2^s
+  std::uint32_t stride;           // words between two sums
+  std::uint32_t centroid_stride;  // words between two coordinates of a centroid
 
   /// Words of a cluster's row: a sum of each coordinate, and the count.
   ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
@@ -23,6 +25,9 @@ struct Clustering {
   ESKER_HD std::uint32_t owner(std::uint32_t cluster) const { return cluster % pes; }
   ESKER_HD std::uint64_t word(std::uint32_t cluster, std::uint32_t column) const {
     return (std::uint64_t{cluster / pes} * row_words() + column) * stride;
+  }
+  ESKER_HD std::uint64_t centroid_word(std::uint32_t cluster, std::uint32_t dimension) const {
+    return std::uint64_t{dimension} * centroid_stride + cluster;
   }
   /// What a point adds to word `column` of its cluster.
   ESKER_HD std::int64_t addend(const double* point, std::uint32_t column) const {
@@ -37,7 +42,7 @@ struct Clustering {
     for (std::uint32_t c = 0; c < clusters; ++c) {
       double distance = 0;
       for (std::uint32_t d = 0; d < dimensions; ++d) {
-        const double difference = point[d] - centroids[std::uint64_t{c} * dimensions + d];
+        const double difference = point[d] - centroids[centroid_word(c, d)];
         distance += difference * difference;
       }
       if (c == 0 || distance < least) {
@@ -111,11 +116,24 @@ struct AddUp {
     const std::uint64_t me = lane.global_id();
     for (std::uint64_t w = 0; w < partial.words_each; ++w) partial.at(me, w) = 0;
     const Portion mine = Portion::of(me, partial.workers, points, partial.interleaved);
-    for (std::uint64_t p = mine.begin; p < mine.end; p += mine.step) {
-      const std::uint64_t row =
-          std::uint64_t{k.nearest(assign.at(p), assign.centroids.data())} * k.row_words();
-      for (std::uint32_t d = 0; d <= k.dimensions; ++d) partial.at(me, row + d) += k.addend(assign.at(p), d);
+#if defined(ESKER_ON_CPU)
+    constexpr std::uint64_t kPoints = 64;
+    std::uint32_t nearest[kPoints];
+    for (std::uint64_t first = mine.begin; first < mine.end; first += kPoints) {
+      const std::uint64_t n = mine.end - first < kPoints ? mine.end - first : kPoints;
+      find_nearest(assign.at(first), n, assign.centroids.data(), k.clusters, k.dimensions, nearest);
+      for (std::uint64_t i = 0; i < n; ++i) add(me, first + i, nearest[i]);
     }
+#else
+    for (std::uint64_t p = mine.begin; p < mine.end; p += mine.step)
+      add(me, p, k.nearest(assign.at(p), assign.centroids.data()));
+#endif
+  }
+  ESKER_HD void add(std::uint64_t me, std::uint64_t point, std::uint32_t cluster) const {
+    const Clustering& k = assign.clustering;
+    const std::uint64_t row = std::uint64_t{cluster} * k.row_words();
+    for (std::uint32_t d = 0; d <= k.dimensions; ++d)
+      partial.at(me, row + d) += k.addend(assign.at(point), d);
   }
 };
 
@@ -176,8 +194,7 @@ struct Give {
     if (state.pe == k.pes) return false;
     const auto sum = static_cast<double>(sums[k.word(state.cluster, state.column)]);
     const auto count = static_cast<double>(sums[k.word(state.cluster, k.dimensions)]);
-    message = {&centroids[std::uint64_t{state.cluster} * k.dimensions + state.column], state.pe,
-               sum / k.scale / count};
+    message = {&centroids[k.centroid_word(state.cluster, state.column)], state.pe, sum / k.scale / count};
     ++state.pe;
     return true;
   }

@@ -29,6 +29,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
+# A model that has not changed is not compiled again where there is ccache.
+ccache=$(command -v ccache || true)
+build_pan() {
+  $ccache "$CC" $optimise -w "$@" -c pan.c
+  "$CC" -o pan pan.o
+}
+
 # verify CLAIM [DEFINITION...]: one search; its report is in `report`. Liveness is under weak fairness, which
 # costs a copy of the states a process: it goes two rounds of the ring (each slot reused once), safety three.
 verify() {
@@ -39,10 +46,10 @@ verify() {
   # shellcheck disable=SC2086
   spin -a "-DPACKAGES=$packages" $definitions "$@" "$model" >spin.out || fail "spin rejects the model: $(cat spin.out)"
   if [ "$claim" = safety ]; then
-    "$CC" $optimise -w -DSAFETY -DNOCLAIM -o pan pan.c
+    build_pan -DSAFETY -DNOCLAIM
     ./pan -m100000 >report
   else
-    "$CC" $optimise -w -DNFAIR=3 -o pan pan.c
+    build_pan -DNFAIR=3
     ./pan -a -f -m100000 >report
   fi
 }

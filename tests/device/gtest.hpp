@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "../slow.hpp"
+
 #if defined(ESKER_TEST_HIP)
 #include <string>
 #include <type_traits>
@@ -18,10 +20,7 @@ namespace esker::testing {
 
 /// Lanes and lanes a group of the largest launch in tests of every way to launch. For sanitizers, and on a
 /// simulated GPU, each switch between the fibers of a group is work.
-#if defined(ESKER_TEST_SANITIZED) || defined(ESKER_TEST_SIMULATED)
-inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{250u, 96u};
-#else
-inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest{700u, 256u};
-#endif
+inline constexpr std::pair<std::uint32_t, std::uint32_t> kLargest =
+    kIsSlow ? std::pair{250u, 96u} : std::pair{700u, 256u};
 
 }  // namespace esker::testing

@@ -13,8 +13,8 @@
 namespace esker::testing {
 namespace {
 
-constexpr std::uint32_t kGroupLanes = 96;  // no power of two
-constexpr std::uint64_t kLanes = 1900;     // the last group is not full
+constexpr std::uint32_t kGroupLanes = 96;                  // no power of two
+constexpr std::uint64_t kLanes = kSimulated ? 700 : 1900;  // the last group is not full
 constexpr std::uint32_t kGroups = (kLanes + kGroupLanes - 1) / kGroupLanes;
 
 /// Each lane's messages: some hit its counter, then one message for the handler.
@@ -188,7 +188,7 @@ void work_beside(std::uint32_t value) {
   gpu::require(ESKER_GPU(StreamDestroy)(stream), "giving the stream back");
 }
 
-constexpr std::uint64_t kMessagesALane = kSimulated ? 40 : 500;
+constexpr std::uint64_t kMessagesALane = kSimulated ? 20 : 500;
 
 /// Full queues nearly all of the time: tiny pools, and lanes that send as fast as they can.
 void compute_beside_traffic(Runtime& rt) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../slow.hpp"
 #include "apply_bench.hpp"
 
 namespace esker::testing {
@@ -92,8 +93,10 @@ TEST_P(Apply, BadAddressIsAnErrorNamingItThatLeavesTheHeapToTheRunsBefore) {
                                    ~std::uint64_t{0} - bytes + 1,
                                    ~std::uint64_t{0}};
     if (bytes > 1) bad.insert(bad.end(), {1, bytes + bytes / 2, kHeapBytes - bytes + 1});
-    for (const std::uint64_t offset : bad) {
+    for (std::size_t i = 0; i < bad.size(); ++i) {
+      const std::uint64_t offset = bad[i];
       for (const std::size_t position : {std::size_t{0}, std::size_t{1000}, std::size_t{1499}}) {
+        if (kIsSlow && position != (i % 3 == 0 ? 0u : i % 3 == 1 ? 1000u : 1499u)) continue;
         Heap heap;
         heap.fill(random, command.operand);
         Heap expected = heap;

@@ -17,6 +17,8 @@ using namespace pipeline;
 
 #if defined(ESKER_TEST_SIMULATED)
 constexpr std::uint32_t kItems = 2000, kReservations = 300;
+#elif defined(ESKER_TEST_SANITIZED)
+constexpr std::uint32_t kItems = 10'000, kReservations = 2000;
 #else
 constexpr std::uint32_t kItems = 50'000, kReservations = 5000;
 #endif

@@ -99,7 +99,7 @@ struct Aside {
 
 // What handlers have sent lies in open buffers of the network thread, or of a helper, when quiet comes.
 void quiet_with_handlers(Runtime& rt, Aside& aside) {
-  constexpr std::uint64_t kRounds = kOnGpu ? 50 : 200;
+  constexpr std::uint64_t kRounds = kSimulated ? 15 : kOnGpu ? 50 : 200;
   const auto words = rt.heap().allocate<std::uint64_t>(2);
   const auto forward = rt.register_handler<std::uint64_t, std::uint32_t>(
       "forward", [=] ESKER_LAMBDA(HandlerContext & context, std::uint64_t & ran, const std::uint32_t& pe) {
@@ -165,7 +165,7 @@ void put_here(Runtime& rt) {
 TEST(Put, ToThisPeIsAStoreDoneOnReturn) { run_pes(2, put_here); }
 
 void rounds_of_messages(Runtime& rt) {
-  constexpr std::uint64_t kRounds = 40;
+  constexpr std::uint64_t kRounds = kIsSlow ? 12 : 40;
   const auto word = rt.heap().allocate<std::uint64_t>(1);
   for (std::uint64_t round = 1; round <= kRounds; ++round) {
     // Everybody must find exactly what everybody sent up to now.

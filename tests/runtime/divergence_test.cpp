@@ -135,6 +135,7 @@ struct RunFineGrain {
 template <class Launch>
 void check_flow(Runtime& rt, Launch launch) {
   for (const auto& [lanes, group] : {std::pair{1u, 1u}, {70u, 7u}, {100u, 33u}, {130u, 64u}, kLargest}) {
+    if (kIsSlow && (group == 7 || group == 64)) continue;
     const LaunchShape shape{lanes, group, rt.config().wave_lanes};
     const Flow flow{rt.heap().allocate<std::uint32_t>(std::uint64_t{lanes} * rt.n_pes() * kMostTrips), lanes,
                     seed() + lanes};

@@ -13,7 +13,7 @@
 
 namespace esker::testing {
 
-inline constexpr std::uint64_t kRequests = kSimulated ? 150 : kUpdates;  // of each PE, in each check
+inline constexpr std::uint64_t kRequests = kSimulated ? 80 : kUpdates;  // of each PE, in each check
 
 /// Collective. Each lane gets a random word of a random PE.
 template <class T>

@@ -19,11 +19,7 @@
 namespace esker::testing {
 namespace {
 
-#if defined(ESKER_TEST_SANITIZED)
-constexpr std::uint32_t kRuns = 25;
-#else
-constexpr std::uint32_t kRuns = 60;
-#endif
+constexpr std::uint32_t kRuns = kIsSlow ? 12 : 60;
 // Some runs take a hundred threads in turns, beside whatever else the machine does; a time-out that is waited
 // for is a minute.
 constexpr std::chrono::seconds kSoon{50};

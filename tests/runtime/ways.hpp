@@ -9,6 +9,8 @@
 
 #include <esker/config.hpp>
 
+#include "../slow.hpp"
+
 namespace esker::testing {
 
 /// Whether this program is the one that tests the GPU: there lanes run on it.
