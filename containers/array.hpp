@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <esker/containers/array_operations.hpp>
 #include <esker/containers/bounds.hpp>
 #include <esker/containers/distribution.hpp>
 #include <esker/containers/file.hpp>
@@ -150,6 +153,87 @@ class Array : public Distribution {
     }
   }
 
+  // The program's operations on many elements by one call: what put(), add(), get() and the others above do,
+  // for each k to element indices[k], with values[k].
+  //
+  // Contract. Local: any PE may call alone. Messages gather and leave as the program's others do
+  //           (HostOperations). An index may come again: each time counts, and of several puts one stands.
+  // Memory.   Indices are integers of any type. All lists are std::vector, std::span, SymmetricArray,
+  //           DeviceArray, or what else has std::data() and std::size(), and of one length. Results are in
+  //           this PE's part of the heap. Indices and values may be anywhere, and are the caller's again on
+  //           return. Exception: where they are all in a GPU's memory its lanes send, on stream(), and read
+  //           them until that kernel has ended, as after quiet().
+  // Errors.   Misuse, before anything is sent: another length; an index that is not below size(), which lanes
+  //           check as they do in other operations. Error{kDevice} where lanes send, as of launch().
+
+  /// results[k] becomes element indices[k].
+  template <IndexRange Indices, WritableRangeOf<T> Results, class Pass = esker::detail::Pass>
+  void gather(Runtime& rt, const Indices& indices, Results&& results) const {
+    static_assert(Putable<T>, "elements of 1, 2, 4, 8 or 16 bytes are gathered");
+    static constexpr const char* kCall = "Array::gather";
+    if (const auto offset = offset_of_results(rt, kCall, indices, results))
+      do_many<Pass>(rt, kCall, *this, std::data(indices), std::size(indices),
+                    GetMany<T>{std::data(results), *offset});
+  }
+  /// A fetch_add() each: results[k] becomes what was there before.
+  template <IndexRange Indices, RangeOf<T> Values, WritableRangeOf<T> Results,
+            class Pass = esker::detail::Pass>
+  void gather_fetch_add(Runtime& rt, const Indices& indices, const Values& values, Results&& results) const {
+    static_assert(Number32Or64<T>, "numbers of 4 or 8 bytes are added");
+    fetch_many<Operation::kFetchAdd, Pass>(rt, "Array::gather_fetch_add", indices, values, results);
+  }
+  template <IndexRange Indices, RangeOf<T> Values, WritableRangeOf<T> Results,
+            class Pass = esker::detail::Pass>
+  void gather_swap(Runtime& rt, const Indices& indices, const Values& values, Results&& results) const {
+    static_assert(Swappable<T>, "elements of 4 or 8 bytes are swapped");
+    fetch_many<Operation::kSwap, Pass>(rt, "Array::gather_swap", indices, values, results);
+  }
+  template <IndexRange Indices, RangeOf<T> Expected, RangeOf<T> Desired, WritableRangeOf<T> Results,
+            class Pass = esker::detail::Pass>
+  void gather_compare_swap(Runtime& rt, const Indices& indices, const Expected& expected,
+                           const Desired& desired, Results&& results) const {
+    static_assert(Swappable<T>, "elements of 4 or 8 bytes are swapped");
+    static constexpr const char* kCall = "Array::gather_compare_swap";
+    require_length(kCall, indices, "expected values", expected);
+    require_length(kCall, indices, "desired values", desired);
+    if (const auto offset = offset_of_results(rt, kCall, indices, results))
+      do_many<Pass>(rt, kCall, *this, std::data(indices), std::size(indices),
+                    CompareSwapMany<T>{std::data(results), *offset, std::data(expected), std::data(desired)});
+  }
+
+  /// A put() each.
+  template <IndexRange Indices, RangeOf<T> Values, class Pass = esker::detail::Pass>
+  void scatter(Runtime& rt, const Indices& indices, const Values& values) const {
+    update_many<Operation::kPut, Pass>(rt, "Array::scatter", indices, values);
+  }
+  template <IndexRange Indices, class Pass = esker::detail::Pass>
+  void scatter_inc(Runtime& rt, const Indices& indices) const {
+    static_assert(Integer32Or64<T>, "integers of 4 or 8 bytes are incremented");
+    do_many<Pass>(rt, "Array::scatter_inc", *this, std::data(indices), std::size(indices), IncMany<T>{});
+  }
+  template <IndexRange Indices, RangeOf<T> Values, class Pass = esker::detail::Pass>
+  void scatter_add(Runtime& rt, const Indices& indices, const Values& values) const {
+    update_many<Operation::kAdd, Pass>(rt, "Array::scatter_add", indices, values);
+  }
+  template <IndexRange Indices, RangeOf<T> Values, class Pass = esker::detail::Pass>
+  void scatter_min(Runtime& rt, const Indices& indices, const Values& values) const {
+    update_many<Operation::kMin, Pass>(rt, "Array::scatter_min", indices, values);
+  }
+  template <IndexRange Indices, RangeOf<T> Values, class Pass = esker::detail::Pass>
+  void scatter_max(Runtime& rt, const Indices& indices, const Values& values) const {
+    update_many<Operation::kMax, Pass>(rt, "Array::scatter_max", indices, values);
+  }
+  /// Calls the handler with each element where it stands, and arguments[k].
+  template <class Arguments, IndexRange Indices, RangeOf<Arguments> Values, class Pass = esker::detail::Pass>
+  void scatter_call(Runtime& rt, Handler<T, Arguments> handler, const Indices& indices,
+                    const Values& arguments) const {
+    static constexpr const char* kCall = "Array::scatter_call";
+    require_length(kCall, indices, "arguments", arguments);
+    if (handler.index == 0) bad_handler(kCall);
+    do_many<Pass>(rt, kCall, *this, std::data(indices), std::size(indices),
+                  CallMany<T, Arguments>{handler, std::data(arguments)});
+  }
+
   /// Local. Calls visit(i, element) for each of this PE's elements, wherever the heap stands: copies, in
   /// order of their global indices.
   template <class Visit>
@@ -246,6 +330,36 @@ class Array : public Distribution {
   };
 
  private:
+  template <class Indices, class List>
+  static void require_length(const char* call, const Indices& indices, const char* what, const List& list) {
+    if (std::size(list) != std::size(indices)) bad_lengths(call, std::size(indices), what, std::size(list));
+  }
+  /// In the heap; nothing where there are no indices.
+  template <class Indices, class Results>
+  static std::optional<std::uint64_t> offset_of_results(Runtime& rt, const char* call, const Indices& indices,
+                                                        Results& results) {
+    require_length(call, indices, "results", results);
+    if (std::size(indices) == 0) return std::nullopt;
+    return esker::detail::HostMessages::offset_of(rt, call, "a range of results", std::data(results),
+                                                  std::size(results) * sizeof(T), sizeof(T));
+  }
+  template <Operation kOperation, class Pass, class Indices, class Values>
+  void update_many(Runtime& rt, const char* call, const Indices& indices, const Values& values) const {
+    static_assert(kOperation == Operation::kPut ? Putable<T> : Number32Or64<T>,
+                  "elements of 1, 2, 4, 8 or 16 bytes are put, and numbers of 4 or 8 added or compared");
+    require_length(call, indices, "values", values);
+    do_many<Pass>(rt, call, *this, std::data(indices), std::size(indices),
+                  UpdateMany<kOperation, T>{std::data(values)});
+  }
+  template <Operation kOperation, class Pass, class Indices, class Values, class Results>
+  void fetch_many(Runtime& rt, const char* call, const Indices& indices, const Values& values,
+                  Results& results) const {
+    require_length(call, indices, "values", values);
+    if (const auto offset = offset_of_results(rt, call, indices, results))
+      do_many<Pass>(rt, call, *this, std::data(indices), std::size(indices),
+                    FetchMany<kOperation, T>{std::data(results), *offset, std::data(values)});
+  }
+
   SymmetricArray<T> elements_;
 };
 

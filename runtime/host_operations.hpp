@@ -11,6 +11,10 @@
 
 namespace esker {
 
+namespace detail {
+struct HostMessages;
+}
+
 /// What lanes ask by shmem_put(item, ...) and the rest, the program asks by rt.put(...): the same operations,
 /// contracts and misuse, wherever the heap stands.
 ///
@@ -30,7 +34,7 @@ class ESKER_API HostOperations {
   template <Integer32Or64 T>
   void inc(T* target, std::uint32_t pe) {
     const std::uint64_t words[1] = {address("inc", target, sizeof(T), sizeof(T), pe)};
-    post({Operation::kInc, detail::number_operand<T>(), 0}, 1, words);
+    post({Operation::kInc, detail::number_operand<T>(), 0}, 1, 1, words);
   }
   template <Number32Or64 T>
   void add(T* target, std::type_identity_t<T> value, std::uint32_t pe) {
@@ -65,7 +69,7 @@ class ESKER_API HostOperations {
         address("call", target, sizeof(Target), alignof(Target), pe)};
     std::memcpy(words + 1, &arguments, sizeof arguments);
     const Command command{Operation::kActiveMessage, Operand::kNone, handler.index};
-    post(command, Handler<Target, Arguments>::kWords, words);
+    post(command, Handler<Target, Arguments>::kWords, 1, words);
   }
 
   /// shmem_put_signal().
@@ -79,7 +83,7 @@ class ESKER_API HostOperations {
     words[2 + kValue] = signal_value;
     post({update == SignalUpdate::kSet ? Operation::kPutSetSignal : Operation::kPutAddSignal,
           detail::bytes_operand<T>(), 0},
-         3 + kValue, words);
+         3 + kValue, 1, words);
   }
 
   // Requests. `result` is in this PE's part of the heap, or made by then().
@@ -126,19 +130,26 @@ class ESKER_API HostOperations {
   ~HostOperations() = default;
 
  private:
+  friend struct detail::HostMessages;
   // In the library; `this` is a Runtime.
   std::uint64_t address(const char* call, const void* target, std::uint64_t bytes, std::uint64_t alignment,
                         std::uint32_t pe, detail::TargetOf of = detail::TargetOf::kCall) const;
   static void require_handler(const char* call, std::uint16_t handler);
-  void post(Command command, std::uint32_t width, const std::uint64_t* words);
+  /// `count` messages of `width` words: word r of message i is rows[r * count + i].
+  void post(Command command, std::uint32_t width, std::uint32_t count, const std::uint64_t* rows);
   std::uint32_t own_pe() const noexcept;
+  /// Of `bytes` bytes in this PE's heap. Misuse: they are not, and `what` says what they are; not aligned.
+  std::uint64_t offset_of(const char* call, const char* what, const void* at, std::uint64_t bytes,
+                          std::uint64_t alignment) const;
+  /// It is memory that kernels reach and the host does not.
+  bool is_on_device(const void* at) const;
 
   template <class T>
   void send(const char* call, Operation operation, Operand operand, T* target, const T& value,
             std::uint32_t pe) {
     std::uint64_t words[3] = {address(call, target, sizeof(T), sizeof(T), pe), 0, 0};
     std::memcpy(words + 1, &value, sizeof value);
-    post({operation, operand, 0}, sizeof(T) == 16 ? 3 : 2, words);
+    post({operation, operand, 0}, sizeof(T) == 16 ? 3 : 2, 1, words);
   }
 
   template <class T, class Result>
@@ -172,8 +183,24 @@ class ESKER_API HostOperations {
       std::memcpy(arguments, &result.arguments, sizeof result.arguments);
       for (std::uint32_t r = Reply::kFilled; r < Reply::kArguments; ++r) words[width++] = arguments[r];
     }
-    post(command, width, words);
+    post(command, width, 1, words);
   }
 };
+
+namespace detail {
+/// Many messages of the program's at once, for what checks them itself: distributed arrays. Calls
+/// HostOperations.
+struct HostMessages {
+  static void post(HostOperations& program, Command command, std::uint32_t width, std::uint32_t count,
+                   const std::uint64_t* rows) {
+    program.post(command, width, count, rows);
+  }
+  static std::uint64_t offset_of(const HostOperations& program, const char* call, const char* what,
+                                 const void* at, std::uint64_t bytes, std::uint64_t alignment) {
+    return program.offset_of(call, what, at, bytes, alignment);
+  }
+  static bool is_on_device(const HostOperations& program, const void* at) { return program.is_on_device(at); }
+};
+}  // namespace detail
 
 }  // namespace esker

@@ -1,7 +1,5 @@
-// One message of the program's.
+// Messages of the program's.
 #include <esker/runtime/host_sender.hpp>
-
-#include <algorithm>
 
 #include <esker/runtime/lane_executor.hpp>
 
@@ -19,19 +17,24 @@ HostSender::HostSender(const ApplierSettings& settings, LaneExecutor& executor,
 
 bool HostSender::sends_by_kernels() const { return executor_.on_device() && !executor_.heap_on_host(); }
 
-void HostSender::post(Command command, std::uint32_t width, const std::uint64_t* words) {
+void HostSender::post(Command command, std::uint32_t width, std::uint32_t count, const std::uint64_t* rows) {
   failure_.raise_if_set();
-  if (sends_by_kernels()) return post_to_kernel(command, width, words);
+  if (sends_by_kernels()) {
+    for (std::uint32_t i = 0; i < count; ++i) post_to_kernel(command, width, count, rows + i);
+    return;
+  }
   // Counted before it can be seen.
   if (esker::may_send(command)) has_called_.store(true, std::memory_order_relaxed);
-  if (is_request(command.operation)) asked_.fetch_add(1, std::memory_order_release);
-  sent_.fetch_add(1, std::memory_order_release);
-  while (buffers_.append({command.word(), width, 1, 1, words}, 0) == 0)
+  if (is_request(command.operation)) asked_.fetch_add(count, std::memory_order_release);
+  sent_.fetch_add(count, std::memory_order_release);
+  const PackageView messages{command.word(), width, count, count, rows};
+  for (std::uint32_t taken = 0; (taken = buffers_.append(messages, taken)) < count;)
     waits_.wait(
         "a free node buffer", [this] { return pool_.had_one(); }, false);
 }
 
-void HostSender::post_to_kernel(Command command, std::uint32_t width, const std::uint64_t* words) {
+void HostSender::post_to_kernel(Command command, std::uint32_t width, std::uint32_t stride,
+                                const std::uint64_t* words) {
   if (filled_ == 0) {
     const std::span<ProgramMessage> memory = executor_.program_memory();
     const std::size_t half = memory.size() / 2;
@@ -46,7 +49,7 @@ void HostSender::post_to_kernel(Command command, std::uint32_t width, const std:
   ProgramMessage& message = half_[filled_++];
   message.command = command.word();
   message.width = width;
-  std::copy_n(words, width, message.words);
+  for (std::uint32_t r = 0; r < width; ++r) message.words[r] = words[std::size_t{r} * stride];
   if (filled_ == half_.size()) close();
 }
 

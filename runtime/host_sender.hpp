@@ -25,7 +25,8 @@ class HostSender final : public CompletionStage {
   HostSender(const ApplierSettings& settings, LaneExecutor& executor, const detail::KernelContext& context,
              Network& network, WaitLoop& waits, const Failure& failure);
 
-  void post(Command command, std::uint32_t width, const std::uint64_t* words);
+  /// `count` messages of `width` words: word r of message i is rows[r * count + i].
+  void post(Command command, std::uint32_t width, std::uint32_t count, const std::uint64_t* rows);
   /// What has been posted leaves.
   void close();
 
@@ -41,7 +42,8 @@ class HostSender final : public CompletionStage {
 
  private:
   bool sends_by_kernels() const;
-  void post_to_kernel(Command command, std::uint32_t width, const std::uint64_t* words);
+  /// One message, whose word r is words[r * stride].
+  void post_to_kernel(Command command, std::uint32_t width, std::uint32_t stride, const std::uint64_t* words);
 
   LaneExecutor& executor_;
   const detail::KernelContext& context_;

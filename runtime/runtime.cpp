@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <esker/device/device.hpp>
 #include <esker/device/error.hpp>
 #include <esker/runtime/impl.hpp>
 #include <esker/runtime/medium.hpp>
@@ -126,9 +127,29 @@ std::uint64_t HostOperations::address(const char* call, const void* target, std:
 void HostOperations::require_handler(const char* call, std::uint16_t handler) {
   if (handler == 0) detail::no_host_handler(call);
 }
-void HostOperations::post(Command command, std::uint32_t width, const std::uint64_t* words) {
-  static_cast<Runtime&>(*this).impl_->sender().post(command, width, words);
+void HostOperations::post(Command command, std::uint32_t width, std::uint32_t count,
+                          const std::uint64_t* rows) {
+  static_cast<Runtime&>(*this).impl_->sender().post(command, width, count, rows);
 }
 std::uint32_t HostOperations::own_pe() const noexcept { return static_cast<const Runtime&>(*this).pe(); }
+
+std::uint64_t HostOperations::offset_of(const char* call, const char* what, const void* at,
+                                        std::uint64_t bytes, std::uint64_t alignment) const {
+  const HeapView& heap = static_cast<const Runtime&>(*this).context().heap;
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - heap.base);
+  if (detail::is_outside(heap.bytes, offset, bytes)) {
+    misuse(fmt::format("{}: {} of {} bytes at heap offset {} is outside the symmetric heap of {} bytes", call,
+                       what, bytes, static_cast<std::int64_t>(offset), heap.bytes));
+  }
+  if (offset % alignment != 0) {
+    misuse(fmt::format("{}: {} of {} bytes at heap offset {} is not aligned to {} bytes", call, what, bytes,
+                       offset, alignment));
+  }
+  return offset;
+}
+bool HostOperations::is_on_device(const void* at) const {
+  const auto& rt = static_cast<const Runtime&>(*this);
+  return rt.runs_on_device() && rt.device().range_of(at).place == MemoryPlace::kDevice;
+}
 
 }  // namespace esker

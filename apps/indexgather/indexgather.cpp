@@ -1,9 +1,10 @@
 // indexgather, of the bale suite: reads the entries of a distributed table that lists on the PEs name.
 //
 // Invariant. The table and the gathered values are cyclic arrays. A lane gets the entry from its owner. With
-// --by am it asks the owner by an active message that names the place, and the handler answers with a put, as
-// programs do where there is no get, and as --style needs. Entries, lists and values are functions of the
-// seed, so each PE knows what it should have been given.
+// --by gather the program asks for all entries by one call. With --by am a lane asks the owner by an active
+// message that names the place, and the handler answers with a put, as programs do where there is no get, and
+// as --style needs. Entries, lists and values are functions of the seed, so each PE knows what it should have
+// been given.
 #include <string>
 #include <vector>
 
@@ -91,16 +92,19 @@ int run(int argc, char** argv) {
   o.add_to(line);
   line.add("reads", &o.reads, "indices that each PE reads; 0: as --size says")
       .add("table", &o.table, "words of the table on each PE; 0: as --size says")
-      .add("by", &o.by, "get, or am: an active message and its answer; default: am with a --style, or get");
+      .add("by", &o.by,
+           "get, gather (one call of the program's), or am (an active message and its answer); default: am "
+           "with a --style, or get");
   esker::Config config = o.parse(line, argc, argv);
   harness::require_within("reads", o.reads, 0, 40);
   harness::require_within("table", o.table, 0, 40);
   if (o.reads == 0) o.reads = std::uint64_t{1} << (o.size == "small" ? 20 : o.size == "medium" ? 24 : 26);
   if (o.table == 0) o.table = 100'000;  // bale: 100 000 a PE
   if (o.by.empty()) o.by = o.chosen_style() == styles::Style::kGravel ? "get" : "am";
-  if (o.by != "get" && o.by != "am") harness::usage("--by " + o.by + " is neither get nor am");
-  if (o.by == "get" && o.chosen_style() != styles::Style::kGravel)
-    harness::usage("--by get has no --style but gravel");
+  if (o.by != "get" && o.by != "gather" && o.by != "am")
+    harness::usage("--by " + o.by + " is none of get, gather and am");
+  if (o.by != "am" && o.chosen_style() != styles::Style::kGravel)
+    harness::usage("--by " + o.by + " has no --style but gravel");
   styles::configure(config, o.chosen_style());
 
   esker::Runtime rt(config);
@@ -119,6 +123,11 @@ int run(int argc, char** argv) {
       [&] {
         if (o.by == "get") {
           rt.launch(problem.reads, Get{indices, table, gathered.part()}, "indexgather");
+          rt.barrier_all();
+          return;
+        }
+        if (o.by == "gather") {
+          table.gather(rt, indices, gathered.part());
           rt.barrier_all();
           return;
         }
