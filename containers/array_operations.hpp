@@ -71,6 +71,10 @@ struct UpdateMany {
     words[0] = 0;
     std::memcpy(words, &values[k], sizeof(T));
   }
+  /// Where the element is this PE's, as shmem_put() does.
+  void store(std::uint64_t k, T* element) const requires(kOperation == Operation::kPut) {
+    esker::detail::store_here(element, values[k]);
+  }
 };
 
 template <class T>
@@ -205,6 +209,14 @@ void send_many(Runtime& rt, const char* call, const Array& array, const Index* i
   }
   const std::uint64_t elements = HostMessages::offset_of(rt, call, "an array's part", array.part().data(),
                                                          array.most() * sizeof(T), alignof(T));
+  if constexpr (requires(T * element) { many.store(0, element); }) {
+    // Among several PEs a branch for those of this one costs more than their messages.
+    if (array.pes() == 1 && rt.heap().on_host()) {
+      for (std::uint64_t k = 0; k < n; ++k)
+        many.store(k, array.target(static_cast<std::uint64_t>(indices[k])));
+      return;
+    }
+  }
   constexpr std::uint32_t kAtOnce = 256;
   std::uint64_t rows[(1 + Many::kOperands) * kAtOnce];
   for (std::uint64_t first = 0; first < n; first += kAtOnce) {

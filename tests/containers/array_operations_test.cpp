@@ -23,7 +23,7 @@ using containers::Block;
 using containers::Cyclic;
 
 constexpr std::uint64_t kSize = 203;
-constexpr std::uint64_t kCalls = kOnGpu ? 400 : 3000;  // of each PE, by one call
+constexpr std::uint64_t kCalls = kOnGpu ? 200 : 3000;  // of each PE, by one call
 
 class ArrayOperations : public ::testing::TestWithParam<Way> {};
 
