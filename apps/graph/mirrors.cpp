@@ -118,27 +118,6 @@ std::vector<Run> make_runs(const std::vector<std::vector<std::uint32_t>>& sent_t
   return runs;
 }
 
-/// In memory's order for each vertex, since they are read one after the other: they came in any order.
-/// `first` edge into each vertex, and the end.
-void sort_sources(esker::Runtime& rt, const std::vector<std::uint64_t>& first,
-                  esker::SymmetricArray<std::uint32_t> source_of) {
-  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;  // or one vertex's
-  std::vector<std::uint32_t> sources;
-  for (std::size_t begin = 0, end = 0; begin + 1 < first.size(); begin = end) {
-    do ++end;
-    while (end + 1 < first.size() && first[end + 1] - first[begin] <= kAtOnce);
-    sources.resize(first[end] - first[begin]);
-    rt.heap().read(source_of, first[begin], std::span(sources));
-    for (std::size_t v = begin; v < end; ++v) {
-      const auto at = [&](std::size_t vertex) {
-        return sources.begin() + static_cast<std::ptrdiff_t>(first[vertex] - first[begin]);
-      };
-      std::sort(at(v), at(v + 1));
-    }
-    rt.heap().write(source_of, first[begin], std::span<const std::uint32_t>(sources));
-  }
-}
-
 /// Collective. Where each edge into a vertex of this PE finds what the vertex has that it leaves. `first` and
 /// `locations` are TellSources's.
 void tell_sources(esker::Runtime& rt, const DistributedGraph& graph, const std::vector<std::uint64_t>& first,
@@ -158,7 +137,6 @@ void tell_sources(esker::Runtime& rt, const DistributedGraph& graph, const std::
   rt.launch(traversal.lanes(), TellSources{traversal, graph.edges, firsts, all_locations, in.first, store},
             "graph-tell-sources");
   rt.barrier_all();
-  sort_sources(rt, in.mine, mirrors.source_of);
   rt.heap().write(in.first, 0, std::span<const std::uint64_t>(in.mine));
   rt.heap().free(all_locations);
   rt.heap().free(firsts);
