@@ -28,6 +28,11 @@ esker::Config Options::parse(esker::CommandLine& line, int argc, char** argv) {
   return config;
 }
 
+void Options::require_gravel() const {
+  if (chosen_style() != styles::Style::kGravel)
+    usage("--style " + style + ": this program has no style but gravel");
+}
+
 void Options::open(esker::Runtime& rt) {
   agree(rt, [&] {
     if (rt.pe() != 0) return;

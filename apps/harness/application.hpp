@@ -45,6 +45,8 @@ struct Options {
       const std::function<void(std::string& text, std::uint64_t i, std::uint64_t word)>& line) const;
 
   styles::Style chosen_style() const { return styles::style_of(style); }
+  /// For applications whose handlers and requests travel in no other style. Throws esker::UsageError.
+  void require_gravel() const;
 };
 
 /// The body of main(): calls `run` and turns what it throws into a line and an exit status: 2 after a

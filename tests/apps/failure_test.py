@@ -139,7 +139,7 @@ def limits(programs):
     huge = str(2**63)
     for app, option, limit in [
             ("gups", "updates", "1 to 2^48"), ("gups", "table", "1 to 2^48"), ("histo", "updates", "0 to 2^40"),
-            ("histo", "table", "0 to 2^40"), ("indexgather", "reads", "0 to 2^40"),
+            ("histo", "table", "0 to 2^40"), ("randperm", "entries", "0 to 2^31"), ("indexgather", "reads", "0 to 2^40"),
             ("indexgather", "table", "0 to 2^40"), ("gups-mod", "lanes", "0 to 2^40"),
             ("gups-mod", "table", "0 to 2^40"), ("kmeans", "points", "0 to 2^40"),
             ("kmeans", "dimensions", "0 to 2^16"), ("kmeans", "clusters", "1 to 2^20"),
