@@ -136,4 +136,12 @@ EdgeSource EdgeSource::unweighted() const {
           divides_};
 }
 
+EdgeSource EdgeSource::reversed() const {
+  return {vertices_,
+          [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
+            stream(part, [&](const inputs::Edge& edge) { visit({edge.to, edge.from, edge.weight}); });
+          },
+          divides_};
+}
+
 }  // namespace graph

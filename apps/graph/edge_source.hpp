@@ -58,6 +58,8 @@ class EdgeSource {
 
   /// The same edges, each of weight 1.
   EdgeSource unweighted() const;
+  /// The same edges, the other way round.
+  EdgeSource reversed() const;
 
  private:
   std::uint64_t vertices_ = 0;
