@@ -31,7 +31,7 @@ class SharedSearch {
   std::uint64_t run(Vertex source) {
     steps_.clear();
     Meeting meeting(threads_);
-    run_together(threads_, [&](std::uint32_t me) {
+    team_.run([&](std::uint32_t me) {
       share(parents_.size(), me, [&](std::size_t begin, std::size_t end) {
         for (std::size_t v = begin; v < end; ++v) {
           const auto degree = static_cast<Vertex>(graph_.degree(static_cast<Vertex>(v)));
@@ -229,6 +229,7 @@ class SharedSearch {
 
   const SharedGraph& graph_;
   const std::uint32_t threads_;
+  Team team_{threads_};
   std::vector<Vertex> parents_;
   std::vector<Vertex> queue_;
   Bitmap bitmaps_[2];
