@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""PageRank and shortest paths beside threads that share one graph, as the GAP benchmark suite has them.
+"""PageRank, shortest paths and breadth-first search beside threads that share one graph, as in the GAP benchmark suite.
 
 usage: compare_gap.py [--bin DIR] [--graph GRAPH]... [--kernel KERNEL]... [--turns N] [--repeats N] [--json FILE]
 
 A GRAPH is kronecker-SCALE or a file: an edge list (.wel), or a road network in DIMACS's format (.gr, .gr.xz),
 whose edges get weights of 1 to 255, the same each time, as GAP weighs graphs without weights. Both sides run
 with each of their settings; then the best of each run in turns. Seconds of the computation alone, medians over
-turns of the medians of their repeats. Ours is verified before it is timed (--verify off does without), the
-other side each time.
+turns of the medians of their repeats; a search's repeats are from vertices drawn as GAP draws them, the same on
+both sides. Ours is verified before it is timed (--verify off does without), the other side each time.
 Exit status 1 if anything failed.
 """
 
@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOLERANCE = "1e-4"
+COUNTED = {"pagerank": "iterations", "sssp": "rounds", "bfs": "steps"}
 DELTAS = {"kronecker": (1, 2, 4, 8), "road": (125, 250, 500, 1000)}
 
 
@@ -83,6 +84,8 @@ class Study:
             stop = ["--tolerance", TOLERANCE, "--iterations", "200"]
             in_place = [[*stop, "--sweep", "gauss-seidel", "--partition", partition] for partition in ("block", "metis")]
             return [[*stop, "--sweep", "jacobi"], *(in_place if is_road else in_place[:1])], [stop]
+        if kernel == "bfs":
+            return [["--partition", partition] for partition in (("block", "metis") if is_road else ("block",))], [[]]
         deltas = [["--delta", str(delta)] for delta in self.options.delta or DELTAS["road" if is_road else "kronecker"]]
         ours = [[*delta, "--partition", partition] for delta in deltas
                 for partition in (("block", "metis") if is_road else ("block",))]
@@ -116,7 +119,7 @@ class Study:
         row = {"kernel": kernel, "graph": name, "commit": reports["ours"][0]["commit"]}
         for side, all_reports in reports.items():
             seconds = [report["seconds"] for report in all_reports]
-            counted = "iterations" if kernel == "pagerank" else "rounds"
+            counted = COUNTED[kernel]
             row[side] = {"settings": best[side], "seconds": seconds, counted: all_reports[0][counted]}
             print(f"{kernel:9} {Path(name).name:13} {side:9} {statistics.median(seconds):9.4f} s ({min(seconds):.4f} to "
                   f"{max(seconds):.4f}), {row[side][counted]} {counted}, {' '.join(best[side])}", flush=True)
@@ -126,7 +129,7 @@ class Study:
 
 
 def main():
-    kernels = ["pagerank", "sssp"]
+    kernels = list(COUNTED)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--bin", type=Path, default=ROOT / "build/cpu/bin")

@@ -336,13 +336,14 @@ declare -A tiny=(
   [gups]="--updates 2^12 --table 2^10" [histo]="--updates 2^10" [kmeans]="--points 500 --iterations 2"
   [in-degree]="--scale 6" [gups-mod]="--lanes 500" [indexgather]="--reads 2^10" [mer]="--genome-bases 300"
   [pagerank]="--scale 6 --iterations 2" [sssp]="--scale 6" [color]="--scale 6"
+  [bfs]="--scale 6" [triangles]="--scale 6"
 )
 
 # Every application in every style on all GPUs, small: one JSON file each.
 run_apps() {
   local app style name seconds failed=0 ran=0 started=$SECONDS
   if ((gpus == 0)); then note skipped 0 apps "there is no GPU"; return; fi
-  for app in gups histo kmeans in-degree gups-mod indexgather mer pagerank sssp color; do
+  for app in gups histo kmeans in-degree gups-mod indexgather mer pagerank sssp color bfs triangles; do
     if [[ ! -x "$bin/esker-$app" ]]; then note skipped 0 "app-$app" "it was not built"; continue; fi
     for style in gravel coprocessor coprocessor-large per-lane coalesced coalesced-agg; do
       name="app-$app-$style"

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
 
 #include "distributed_graph.hpp"
+#include "list_runs.hpp"
 
 namespace graph {
 
@@ -16,20 +16,6 @@ struct EdgeChunk {
   std::uint64_t edge, end;
   Word word;
 };
-
-/// A lane takes one element of a list on a GPU, where others' atomics do not keep it waiting, and a run of
-/// kHostRun on a CPU, where it reserves space in another list once a run: reserving for each element would
-/// make threads contend for the list's length.
-inline constexpr std::uint64_t kHostRun = 256;
-/// Launches over a list of `count` what `kernel.template operator()<Run>()` makes for runs of Run.
-template <class MakeKernel>
-void launch_runs(esker::Runtime& rt, std::uint64_t count, const char* name, const MakeKernel& kernel) {
-  if (rt.runs_on_device()) {
-    rt.launch(count, kernel.template operator()<1>(), name);
-  } else {
-    rt.launch((count + kHostRun - 1) / kHostRun, kernel.template operator()<kHostRun>(), name);
-  }
-}
 
 /// An EdgeTraversal visits all edges; this list has the edges of vertices that lanes have chosen. A prefix
 /// sum over their degrees would divide them evenly, but it is enough that no lane has more than a few.
@@ -68,11 +54,6 @@ struct EdgeChunks {
   ESKER_HD std::uint64_t count(std::uint64_t vertex) const {
     const std::uint64_t edges = first[vertex + 1] - first[vertex];
     return edges == 0 ? 0 : (edges - 1) / length_of.of(edges) + 1;
-  }
-  /// Reserves so many elements at the list's end and returns the first one's index. Any lanes and handlers at
-  /// a time.
-  ESKER_HD static std::uint64_t reserve(std::uint64_t& length, std::uint64_t parts) {
-    return reinterpret_cast<esker::DeviceAtomic<std::uint64_t>&>(length).fetch_add_relaxed(parts);
   }
   /// Writes a vertex's chunks to elements that were reserved, and returns the index behind them.
   ESKER_HD std::uint64_t write(std::uint64_t at, std::uint64_t vertex, const Word& word) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -93,6 +94,7 @@ EdgeSource opened(esker::Runtime& rt, const SourceOptions& o, std::uint64_t seed
     return generated(rt, [&] { return inputs::UniformRandom(scale, o.degree, seed); });
   if (o.graph == "bubbles") return generated(rt, [&] { return mesh_for(o.scale, seed); });
   if (o.graph == "cage") return generated(rt, [&] { return inputs::Cage(monomers_for(o.scale)); });
+  if (o.star_product()) return generated(rt, [&] { return *o.star_product(); });
   return read_from(rt, o.graph, weights);
 }
 
@@ -100,7 +102,9 @@ EdgeSource opened(esker::Runtime& rt, const SourceOptions& o, std::uint64_t seed
 
 void SourceOptions::add_to(esker::CommandLine& line) {
   line.add("graph", &graph,
-           "kronecker, uniform, bubbles, cage, or a file: .mtx, .el, .wel, .sg, text also .gz")
+           "kronecker, uniform, bubbles, cage, stars:MODE:MxMx... (bale's products of stars), or a file: "
+           ".mtx, "
+           ".el, .wel, .sg, text also .gz")
       .add("scale", &scale, "a generated graph has about 2^scale vertices; 0: as --size says")
       .add("degree", &degree, "edges a vertex that kronecker and uniform draw");
 }
@@ -111,6 +115,17 @@ void SourceOptions::complete(const std::string& size) {
     throw esker::UsageError("--scale is at most " + std::to_string(inputs::kMaxScale));
   if (degree == 0 || degree > inputs::kMaxDegree)
     throw esker::UsageError("--degree is 1 to " + std::to_string(inputs::kMaxDegree));
+  try {
+    (void)star_product();
+  } catch (const esker::Error& wrong) {
+    throw esker::UsageError("--graph " + std::string(wrong.what()));
+  }
+}
+
+std::optional<inputs::StarProduct> SourceOptions::star_product() const {
+  constexpr std::string_view kName = "stars:";
+  if (!graph.starts_with(kName)) return std::nullopt;
+  return inputs::StarProduct(graph.substr(kName.size()));
 }
 
 void Options::add_to(esker::CommandLine& line, bool directions) {
@@ -132,6 +147,14 @@ EdgeSource EdgeSource::unweighted() const {
   return {vertices_,
           [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
             stream(part, [&](const inputs::Edge& edge) { visit({edge.from, edge.to, 1}); });
+          },
+          divides_};
+}
+
+EdgeSource EdgeSource::reversed() const {
+  return {vertices_,
+          [stream = stream_](inputs::Part part, const inputs::EdgeVisitor& visit) {
+            stream(part, [&](const inputs::Edge& edge) { visit({edge.to, edge.from, edge.weight}); });
           },
           divides_};
 }

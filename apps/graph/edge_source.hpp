@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <esker/command_line.hpp>
@@ -12,6 +13,7 @@
 #include "../inputs/graph/edge.hpp"
 #include "../inputs/graph/graph_file.hpp"
 #include "../inputs/graph/random_graphs.hpp"
+#include "../inputs/graph/star_product.hpp"
 
 namespace graph {
 
@@ -24,6 +26,8 @@ struct SourceOptions {
   void add_to(esker::CommandLine& line);
   /// After the parse: the scale that --size stands for, if none is given. Throws esker::UsageError.
   void complete(const std::string& size);
+  /// If the graph is named as one.
+  std::optional<inputs::StarProduct> star_product() const;
 };
 
 /// And those that the applications on distributed graphs share.
@@ -58,6 +62,8 @@ class EdgeSource {
 
   /// The same edges, each of weight 1.
   EdgeSource unweighted() const;
+  /// The same edges, the other way round.
+  EdgeSource reversed() const;
 
  private:
   std::uint64_t vertices_ = 0;

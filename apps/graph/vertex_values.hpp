@@ -16,7 +16,7 @@
 
 namespace graph {
 
-/// Collective. Where --output asks for it, lines of a vertex and its value, a double or std::uint64_t, in
+/// Collective. Where --output asks for it, lines of a vertex and its value, a double or a 64-bit integer, in
 /// order of the vertices' global ids. `mine` has this PE's, as `partition` numbers them.
 template <class Value>
 void write_values(esker::Runtime& rt, const harness::Options& options,

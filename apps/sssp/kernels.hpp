@@ -5,54 +5,11 @@
 
 #include <esker/esker.hpp>
 
+#include "../graph/list_runs.hpp"
 #include "../styles/message.hpp"
 #include "vertices.hpp"
 
 namespace sssp {
-
-/// Elements `first` to `end` of a list of `count` are lane `id`'s, if lanes have kRun each.
-template <std::uint64_t kRun>
-struct RunOf {
-  std::uint64_t first, end;
-  ESKER_HD RunOf(std::uint64_t id, std::uint64_t count)
-      : first{id * kRun}, end{count - first < kRun ? count : first + kRun} {}
-};
-
-/// What a lane appends to a list: some elements at a time where lanes have long runs.
-template <class D, std::uint64_t kRun>
-class Appender {
- public:
-  ESKER_HD Appender(const Lists<D>& lists, typename Lists<D>::Name name,
-                    esker::SymmetricArray<std::uint32_t> list)
-      : lists_{lists}, name_{name}, list_{list} {}
-  ESKER_HD ~Appender() { flush(); }
-  Appender(const Appender&) = delete;
-  Appender& operator=(const Appender&) = delete;
-
-  ESKER_HD void add(std::uint32_t vertex) {
-    if constexpr (kRun == 1) {  // compilers for GPUs add up constants of a wave's lanes
-      list_[lists_.reserve(name_, 1)] = vertex;
-    } else {
-      own_[count_++] = vertex;
-      if (count_ == kMost) flush();
-    }
-  }
-
- private:
-  static constexpr std::uint32_t kMost = kRun == 1 ? 1 : 64;
-  ESKER_HD void flush() {
-    if (count_ == 0) return;
-    const std::uint64_t at = lists_.reserve(name_, count_);
-    for (std::uint32_t i = 0; i < count_; ++i) list_[at + i] = own_[i];
-    count_ = 0;
-  }
-
-  const Lists<D>& lists_;
-  const typename Lists<D>::Name name_;
-  const esker::SymmetricArray<std::uint32_t> list_;
-  std::uint32_t count_ = 0;
-  std::uint32_t own_[kMost];
-};
 
 /// The least distance that lanes have met.
 template <class D>
@@ -84,9 +41,9 @@ struct TakeFallen {
   Waiting<D> held, far;
   D threshold, horizon;
   ESKER_HD void operator()(esker::Lane lane) const {
-    const RunOf<kRun> run(lane.global_id(), count);
-    Appender<D, kRun> holds(lists, held.name, held.list);
-    Appender<D, kRun> puts_off(lists, far.name, far.list);
+    const graph::RunOf<kRun> run(lane.global_id(), count);
+    graph::Appender<std::uint32_t, kRun> holds(lists.lengths[held.name], held.list);
+    graph::Appender<std::uint32_t, kRun> puts_off(lists.lengths[far.name], far.list);
     D nearest_held = kFar<D>, nearest_far = kFar<D>;
     std::uint64_t took = run.first, parts = 0;  // the list from run.first to `took`: who is taken
     for (std::uint64_t i = run.first; i < run.end; ++i) {
@@ -128,9 +85,9 @@ struct Release {
   esker::SymmetricArray<std::uint32_t> stay;
   D begin, end;
   ESKER_HD void operator()(esker::Lane lane) const {
-    const RunOf<kRun> run(lane.global_id(), count);
-    Appender<D, kRun> stays(lists, Lists<D>::kStay, stay);
-    Appender<D, kRun> goes(lists, to.name, to.list);
+    const graph::RunOf<kRun> run(lane.global_id(), count);
+    graph::Appender<std::uint32_t, kRun> stays(lists.lengths[Lists<D>::kStay], stay);
+    graph::Appender<std::uint32_t, kRun> goes(lists.lengths[to.name], to.list);
     D nearest_from = kFar<D>, nearest_to = kFar<D>;
     for (std::uint64_t i = run.first; i < run.end; ++i) {
       const std::uint32_t v = from.list[i];
@@ -160,9 +117,9 @@ struct Relax {
   esker::SymmetricArray<Edge<D>> edges;
   std::uint64_t count;
   ESKER_HD void operator()(esker::Lane lane) const {
-    const RunOf<kRun> run(lane.global_id(), count);
-    Appender<D, kRun> falls(lists, Lists<D>::kFallen, lists.fallen);
-    Appender<D, kRun> tells(lists, Lists<D>::kRemote, lists.remote);
+    const graph::RunOf<kRun> run(lane.global_id(), count);
+    graph::Appender<std::uint32_t, kRun> falls(lists.lengths[Lists<D>::kFallen], lists.fallen);
+    graph::Appender<std::uint32_t, kRun> tells(lists.lengths[Lists<D>::kRemote], lists.remote);
     for (std::uint64_t i = run.first; i < run.end; ++i) {
       const auto chunk = lists.taken[i];
       for (std::uint64_t e = chunk.edge; e < chunk.end; ++e) {

@@ -79,7 +79,7 @@ struct Lists {
   esker::SymmetricArray<std::uint64_t> lengths;  // kLists of them
 
   ESKER_HD std::uint64_t reserve(Name list, std::uint64_t count) const {
-    return Taken::reserve(lengths[list], count);
+    return graph::reserve(lengths[list], count);
   }
   /// For a vertex of this PE. Any lanes and handlers at once.
   ESKER_HD void lower(Vertex<D>& vertex, D candidate) const {

@@ -1,5 +1,6 @@
-// esker-bench-gap: PageRank and shortest paths by threads on one shared graph, in the way of the GAP
-// benchmark suite. What esker-pagerank and esker-sssp are compared with (scripts/compare_gap.py).
+// esker-bench-gap: PageRank, shortest paths and breadth-first search by threads on one shared graph, in the
+// way of the GAP benchmark suite. What esker-pagerank, esker-sssp and esker-bfs are compared with
+// (scripts/compare_gap.py).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,7 +15,9 @@
 #include <esker/esker.hpp>
 
 #include "../../apps/graph/serial_graph.hpp"
+#include "../../apps/graph/sources.hpp"
 #include "../harness/report.hpp"
+#include "bfs.hpp"
 #include "pagerank.hpp"
 #include "sssp.hpp"
 
@@ -56,6 +59,27 @@ bool repeat(std::uint64_t repeats, nlohmann::json& report, const Prepare& prepar
   return verified;
 }
 
+/// Where each search starts: vertices with edges, as esker-bfs draws them.
+class Drawn {
+ public:
+  explicit Drawn(const SharedGraph& graph)
+      : graph_{graph}, drawn_{static_cast<std::uint64_t>(graph.vertices())} {}
+  Vertex now() const { return now_; }
+  /// The run that warms up has the first one's.
+  void next_run() {
+    if (runs_++ == 1) return;
+    do {
+      now_ = static_cast<Vertex>(drawn_.next());
+    } while (graph_.degree(now_) == 0);
+  }
+
+ private:
+  const SharedGraph& graph_;
+  graph::Sources drawn_;
+  Vertex now_ = 0;
+  std::uint64_t runs_ = 0;
+};
+
 SharedGraph read_graph(const Config& config, const Options& o, bool weighted) {
   Runtime rt(config);  // for the readers of graphs; it ends before anything is timed
   const graph::EdgeSource source(rt, o.source, o.seed,
@@ -66,9 +90,10 @@ SharedGraph read_graph(const Config& config, const Options& o, bool weighted) {
 int run(int argc, char** argv) {
   Options o;
   CommandLine line("esker-bench-gap",
-                   "Ranks vertices or finds shortest paths by threads that share a graph.");
+                   "Ranks vertices, finds shortest paths or searches breadth first, by threads that share a "
+                   "graph.");
   o.source.add_to(line);
-  line.add("kernel", &o.kernel, "what is computed", {"pagerank", "sssp"})
+  line.add("kernel", &o.kernel, "what is computed", {"pagerank", "sssp", "bfs"})
       .add("seed", &o.seed, "of a generated graph")
       .add("repeats", &o.repeats, "timed runs, after one that is not; the median counts")
       .add("threads", &o.threads, "that share the work")
@@ -99,6 +124,13 @@ int run(int argc, char** argv) {
         o.repeats, report, [&] { paths.prepare(); }, [&] { report["rounds"] = paths.run(source); },
         [&] { return paths.count_wrong(source) == 0; });
     report.update({{"delta", o.delta}, {"source", source}});
+  } else if (o.kernel == "bfs") {
+    if (graph.first.back() == 0) throw UsageError("the graph has no edges: no vertex to start from");
+    SharedSearch search(graph, threads);
+    Drawn sources(graph);
+    verified = repeat(
+        o.repeats, report, [&] { sources.next_run(); }, [&] { report["steps"] = search.run(sources.now()); },
+        [&] { return search.count_wrong(sources.now()) == 0; });
   } else {
     SharedPageRank ranks(graph, threads);
     verified = repeat(

@@ -39,7 +39,7 @@ class SharedPageRank {
     std::vector<std::atomic<std::int64_t>> next(most);  // chunk of an iteration
     Meeting meeting(threads_);
     std::uint64_t done = 0;
-    run_together(threads_, [&](std::uint32_t me) {
+    team_.run([&](std::uint32_t me) {
       for (std::uint64_t i = 0; i < most; ++i) {
         double change = 0;
         for (;;) {
@@ -98,6 +98,7 @@ class SharedPageRank {
 
   const SharedGraph& graph_;
   const std::uint32_t threads_;
+  Team team_{threads_};
   const float base_;
   std::vector<float> ranks_;
   std::vector<float> gives_;  // along each edge; others read it while it changes

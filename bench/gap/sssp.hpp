@@ -35,7 +35,7 @@ class SharedShortestPaths {
     rounds[0].length = 1;
     Meeting meeting(threads_);
     std::uint64_t done = 0;
-    run_together(threads_, [&](std::uint32_t me) {
+    team_.run([&](std::uint32_t me) {
       std::vector<Bin> bins;
       for (std::uint64_t i = 0;; ++i) {
         Round& now = rounds[i % 2];
@@ -152,6 +152,7 @@ class SharedShortestPaths {
 
   const SharedGraph& graph_;
   const std::uint32_t threads_;
+  Team team_{threads_};
   const Weight delta_;
   std::vector<Weight> distances_;
   std::vector<Vertex> frontier_;

@@ -23,9 +23,10 @@ SMALL = {
     "gups": ["--updates", "2^10", "--table", "2^10"], "histo": ["--updates", "2^10"],
     "indexgather": ["--reads", "2^10"], "gups-mod": ["--lanes", "2^10"], "kmeans": ["--points", "100"],
     "in-degree": ["--scale", "6"], "pagerank": ["--scale", "6"], "sssp": ["--scale", "6"], "color": ["--scale", "6"],
+    "bfs": ["--scale", "6"], "triangles": ["--scale", "6"],
     "mer": ["--genome-bases", "1000"],
 }
-WRITERS = ["pagerank", "sssp", "color", "kmeans", "in-degree"]  # that take --output
+WRITERS = ["pagerank", "sssp", "bfs", "color", "kmeans", "in-degree"]  # that take --output
 
 
 class Programs:

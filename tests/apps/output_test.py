@@ -111,6 +111,14 @@ def check(options, folder):
             more = ["--source", "5", "--partition", "hash" if pes > 1 else "block"]
             found = values_of(run(options, folder, pes, *arguments, *more), float)
             require(found == distances(vertices, edges, 5), "distances differ")
+        elif options.app == "bfs":
+            more = ["--source", "5", "--partition", "hash" if pes > 1 else "block"]
+            found = values_of(run(options, folder, pes, *arguments, *more), int)
+            depths = distances(vertices, edges, 5)
+            require(found[5] == 5, "the source is not its own parent")
+            around = set(edges)
+            require(all((found[v], v) in around and depths[found[v]] + 1 == depths[v]
+                        for v in range(vertices) if v != 5), "parents are not nearer by one")
         elif options.app == "in-degree":
             found = values_of(run(options, folder, pes, *arguments), int)
             require(found == [sum(1 for _, j in edges if j == v) for v in range(vertices)], "in-degrees differ")

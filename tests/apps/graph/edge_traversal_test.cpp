@@ -133,7 +133,7 @@ TEST(EdgeChunks, HaveEachEdgeOfEachAddedVertexOnceWithItsWord) {
       std::vector<EdgeChunks<int>::Chunk> other_room(room.size());
       const EdgeChunks<int> other{
           {other_room.data(), other_room.size()}, {first.data(), first.size()}, of_pieces};
-      ASSERT_EQ(EdgeChunks<int>::reserve(at_once, parts), 0u);
+      ASSERT_EQ(reserve(at_once, parts), 0u);
       std::uint64_t at = 0;
       for (std::uint64_t v = degrees.size(); v-- > 0;) {
         if (v % 3 != 1) at = other.write(at, v, static_cast<int>(v));

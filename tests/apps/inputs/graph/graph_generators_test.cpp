@@ -3,6 +3,7 @@
 #include <esker/apps/inputs/graph/bubble_mesh.hpp>
 #include <esker/apps/inputs/graph/permutation.hpp>
 #include <esker/apps/inputs/graph/random_graphs.hpp>
+#include <esker/apps/inputs/graph/star_product.hpp>
 #include <esker/error.hpp>
 
 #include <algorithm>
@@ -189,6 +190,36 @@ TEST(BubbleMesh, HasTheFacesOfAPlanarMeshWithHoles) {
   const std::uint64_t bricks = (width - 1) * height + width / 2 * (height - 1) - width * height + 1;
   // 36 vertices and 63 edges less a hole: 27 faces fewer.
   EXPECT_EQ(mesh.edges() - mesh.vertices() + 1, bricks - 42 * 27);
+}
+
+TEST(StarProduct, HasTheEdgesAndTrianglesOfItsFormulas) {
+  for (const char* const text :
+       {"0:3x4", "1:1", "1:3", "1:3x4x5", "1:2x2x1x6", "2:1", "2:3x4x5", "2:1x1x7x2"}) {
+    const StarProduct graph(text);
+    expect_same_in_parts(graph);
+    std::vector<std::vector<bool>> joined(graph.vertices(), std::vector<bool>(graph.vertices()));
+    graph.for_each_edge({}, [&](const Edge& edge) {
+      ASSERT_LT(edge.to, edge.from);
+      ASSERT_LT(edge.from, graph.vertices());
+      EXPECT_FALSE(joined[edge.from][edge.to]) << text << ": an edge twice";
+      joined[edge.from][edge.to] = true;
+    });
+    std::uint64_t triangles = 0;
+    for (std::uint64_t a = 0; a < graph.vertices(); ++a) {
+      for (std::uint64_t b = 0; b < a; ++b) {
+        if (!joined[a][b]) continue;
+        for (std::uint64_t c = 0; c < b; ++c) triangles += joined[a][c] && joined[b][c] ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(graph.triangles(), triangles) << text;
+  }
+}
+
+TEST(StarProduct, RefusesWhatIsNoProduct) {
+  for (const char* const text : {"", "1", "3:2", "1:", "1:x", "1:3x", "1:3x0", "1:a", "12:3", "1:4294967296",
+                                 "1:65535x65536", "1:4294967295x4294967295"})
+    EXPECT_THROW(StarProduct{text}, esker::Error) << text;
+  EXPECT_EQ(StarProduct("1:65535x65535").vertices(), std::uint64_t{1} << 32);
 }
 
 }  // namespace
