@@ -15,9 +15,10 @@ struct Clustering {
   std::uint32_t clusters;
   std::uint32_t dimensions;
   std::uint32_t pes;
-  double scale;                   // 2^s
-  std::uint32_t stride;           // words between two sums
-  std::uint32_t centroid_stride;  // words between two coordinates of a centroid
+  double scale;          // 2^s
+  std::uint32_t stride;  // words between two sums
+  // Words between two coordinates of a centroid, as vectors of the CPU want it; 0: centroids are rows.
+  std::uint32_t centroid_stride;
 
   /// Words of a cluster's row: a sum of each coordinate, and the count.
   ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
@@ -27,7 +28,11 @@ struct Clustering {
     return (std::uint64_t{cluster / pes} * row_words() + column) * stride;
   }
   ESKER_HD std::uint64_t centroid_word(std::uint32_t cluster, std::uint32_t dimension) const {
-    return std::uint64_t{dimension} * centroid_stride + cluster;
+    return centroid_stride == 0 ? std::uint64_t{cluster} * dimensions + dimension
+                                : std::uint64_t{dimension} * centroid_stride + cluster;
+  }
+  std::uint64_t centroid_words() const {
+    return std::uint64_t{dimensions} * (centroid_stride == 0 ? clusters : centroid_stride);
   }
   /// What a point adds to word `column` of its cluster.
   ESKER_HD std::int64_t addend(const double* point, std::uint32_t column) const {

@@ -148,8 +148,7 @@ double scale_of(const Problem& p) {
 
 /// Centroids in rows, as kernels want them and back.
 std::vector<double> to_kernels(const Clustering& k, const std::vector<double>& rows) {
-  std::vector<double> words(std::uint64_t{k.dimensions} * k.centroid_stride,
-                            std::numeric_limits<double>::infinity());
+  std::vector<double> words(k.centroid_words(), std::numeric_limits<double>::infinity());
   for (std::uint32_t c = 0; c < k.clusters; ++c)
     for (std::uint32_t d = 0; d < k.dimensions; ++d)
       words[k.centroid_word(c, d)] = rows[std::uint64_t{c} * k.dimensions + d];
@@ -201,16 +200,16 @@ int run(int argc, char** argv) {
   // Lanes of a GPU add to the few sums by the million: what lies in one line of its memory is added to in
   // turn.
   const std::uint32_t stride = rt.runs_on_device() ? 128 / sizeof(std::int64_t) : 1;
-  const Clustering clustering{static_cast<std::uint32_t>(o.clusters),
-                              static_cast<std::uint32_t>(problem.columns),
-                              rt.n_pes(),
-                              scale_of(problem),
-                              stride,
-                              kmeans::centroid_stride(static_cast<std::uint32_t>(o.clusters))};
+  const Clustering clustering{
+      static_cast<std::uint32_t>(o.clusters),
+      static_cast<std::uint32_t>(problem.columns),
+      rt.n_pes(),
+      scale_of(problem),
+      stride,
+      rt.runs_on_device() ? 0 : kmeans::centroid_stride(static_cast<std::uint32_t>(o.clusters))};
   auto& heap = rt.heap();
   const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
-  const std::uint64_t centroid_words = std::uint64_t{clustering.dimensions} * clustering.centroid_stride;
-  const auto centroids = heap.allocate<double>(centroid_words);
+  const auto centroids = heap.allocate<double>(clustering.centroid_words());
   // Iterations take turns: one's sums are read while the other's are cleared.
   const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words() * clustering.stride;
   const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
