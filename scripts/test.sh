@@ -134,15 +134,17 @@ run_jobs() {
 }
 
 # Jobs wait so much that half of the cores' time is left. The other tests compute, and take that alone: jobs have limits
-# on time.
+# on time. What spins comes after both.
 run_tests_beside_jobs() {
   local preset="$1" log="build/$1/tests.log" process
-  (renice -n 10 "$BASHPID" >/dev/null && call_ctest "$preset" tests "${no_jobs[@]}") >"$log" 2>&1 &
+  (renice -n 10 "$BASHPID" >/dev/null &&
+    call_ctest "$preset" tests --label-exclude 'mpi|spins' --parallel "$((jobs + 1))") >"$log" 2>&1 &
   process=$!
   run_jobs "$preset"
   wait "$process" || true
   cat "$log"
   count_results "$preset" tests
+  run_tests "$preset" spins --label-regex spins --parallel "$jobs"
 }
 
 # device_preset PRESET TARGET...: where there is a GPU, its tests; elsewhere it has but to compile.
