@@ -12,11 +12,8 @@
 namespace esker {
 namespace {
 
-constexpr std::uint32_t kBlockFramesAStep = 2;  // messages are looked at in between
-// To and from heaps that this PE reaches.
-constexpr std::uint64_t kCopiedAStep = std::uint64_t{1} << 20;
-constexpr std::uint64_t kPiecesAStep = 64;
-constexpr std::uint32_t kStepsBesideMessages = 256;
+constexpr std::uint32_t kBlockFramesAStep = 2;       // messages are looked at in between
+constexpr std::uint64_t kPiecesAStep = 64;           // to and from heaps that this PE reaches
 constexpr std::uint64_t kPartBesideMessages = 2048;  // copied in about the time that a message takes
 
 [[noreturn]] void refuse_block(const wire::FrameHeader& header, const std::string& what) {
@@ -119,8 +116,7 @@ void Blocks::take_posted() {
 }
 
 std::uint64_t Blocks::part_of(std::uint64_t left) const {
-  const std::uint64_t most =
-      steps_without_ < kStepsBesideMessages ? std::min(most_, kPartBesideMessages) : most_;
+  const std::uint64_t most = is_beside_messages() ? std::min(most_, kPartBesideMessages) : most_;
   if (left <= most) return left;
   return left < 2 * most ? (left / 2 + kLineBytes - 1) / kLineBytes * kLineBytes : most;
 }
@@ -128,7 +124,7 @@ std::uint64_t Blocks::part_of(std::uint64_t left) const {
 bool Blocks::ship(bool beside_messages) {
   if (beside_messages) {
     steps_without_ = 0;
-  } else if (steps_without_ < kStepsBesideMessages) {
+  } else if (is_beside_messages()) {
     ++steps_without_;
   }
   if (is_idle()) return false;
@@ -200,7 +196,8 @@ bool Blocks::try_ship(std::uint32_t pe, const BlockTransfer& transfer, std::uint
 bool Blocks::copy_front(std::deque<BlockTransfer>& queue, std::byte* heap) {
   BlockTransfer& t = queue.front();
   const std::uint64_t pieces = kPiecesAStep * std::min(t.near_layout.piece_bytes, t.far_layout.piece_bytes);
-  const std::uint64_t bytes = std::min({kCopiedAStep, pieces, t.bytes - t.sent});
+  const std::uint64_t bytes =
+      std::min({memory_->bytes_a_step(is_beside_messages()), pieces, t.bytes - t.sent});
   const bool is_put = t.kind == BlockTransfer::Kind::kPut;
   t.near_layout.for_each_stretch(t.sent, bytes, [&](auto offset, auto at, auto length) {
     std::byte* const near = t.near + offset;

@@ -57,7 +57,7 @@ class Blocks final : public CompletionStage {
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  /// Before the owner's first step: the heap is in the memory of a GPU.
+  /// Before the owner's first step: the heap is in the memory of a GPU, or peers' heaps are within reach.
   void set_memory(BlockMemory& memory) { memory_ = &memory; }
 
   // Any thread.
@@ -97,6 +97,8 @@ class Blocks final : public CompletionStage {
 
  private:
   class Writer;
+  static constexpr std::uint32_t kStepsBesideMessages = 256;
+  bool is_beside_messages() const { return steps_without_ < kStepsBesideMessages; }
   bool are_flushed() const { return !was_started() && own_.load(std::memory_order_relaxed) == 0; }
   struct Get {
     std::uint32_t pe;

@@ -74,6 +74,8 @@ class Network final : public BufferSink {
   void add_program(CompletionStage& sender) { add_first(sender); }
   /// Lanes run on this GPU. `applies`: the heap is there too.
   void add_device(DeviceEngine& engine, bool applies);
+  /// Lanes run on the host, and blocks reach heaps without the network.
+  void set_block_memory(BlockMemory& memory) { blocks_.set_memory(memory); }
   void set_supervisor(Supervisor& supervisor);
 
   // Any thread.

@@ -18,7 +18,7 @@ namespace esker {
 /// Errors.   What the runtime has failed with. Misuse aborts, and says who called.
 class BlockCalls {
  public:
-  /// `memory`: null where the heap is in the host's memory.
+  /// `memory`: null where the heap is in the host's memory, and no peer's is within reach.
   BlockCalls(const JobShape& job, const HeapMemory& heap, BlockMemory* memory, const Failure& failure,
              Network& network, std::uint32_t frame_bytes)
       : job_{job},

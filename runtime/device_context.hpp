@@ -14,6 +14,7 @@
 
 namespace esker {
 
+class PeerHeaps;
 class Tracer;
 namespace detail {
 struct BlockCall;
@@ -63,6 +64,7 @@ struct KernelContext {
   bool is_reserved = false;                // there: Runtime::reserve_for() has been called
   std::uint32_t bins = 0;                  // host only: packages that a group there keeps open
   Tracer* tracer = nullptr;                // host only; null: off
+  PeerHeaps* peer_heaps = nullptr;         // host only; null: all gets travel
 };
 }  // namespace detail
 

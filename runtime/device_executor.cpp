@@ -67,7 +67,7 @@ class DeviceExecutor final : public LaneExecutor {
     context.bins = engine_->bins();
   }
 
-  void link_peers(Collectives& collectives, detail::KernelContext& context) override;
+  void link_peers(HeapMemory& heap, Collectives& collectives, detail::KernelContext& context) override;
   void part_from_peers(Collectives& collectives) override {
     engine_->close_peers();
     collectives.gather(Collective::kEnd, {});
@@ -116,7 +116,8 @@ class DeviceExecutor final : public LaneExecutor {
   PinnedArray<ProgramMessage> program_memory_;  // made with the first of them
 };
 
-void DeviceExecutor::link_peers(Collectives& collectives, detail::KernelContext& context) {
+void DeviceExecutor::link_peers(HeapMemory& /*heap*/, Collectives& collectives,
+                                detail::KernelContext& context) {
   constexpr std::size_t kAGather = std::tuple_size_v<Collectives::Values>;
   const InboxOffer mine = engine_->offer();
   std::vector<InboxOffer> offers(job_.n_pes);

@@ -19,11 +19,14 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1
+#endif
 
 namespace esker {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kHugePage = shared::Segment::kHugePage;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -90,8 +93,9 @@ std::uint64_t resident_bytes() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
-    : limit_{round_up(limit_bytes, kHugePage)} {
+HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages, bool may_share)
+    : limit_{round_up(limit_bytes, kHugePage)}, huge_pages_{huge_pages} {
+  if (may_share && try_share()) return;
   mapping_bytes_ = limit_ + kHugePage;
   void* const mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -113,6 +117,27 @@ HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages)
 
 HeapMemory::~HeapMemory() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+bool HeapMemory::try_share() {
+  segment_ = std::make_unique<shared::Segment>(limit_);
+  why_private_ = segment_->make();
+  base_ = segment_->at();
+  if (why_private_.empty() && huge_pages_ && !make_huge_page(0))
+    why_private_ = fmt::format("no huge pages for shared memory (MADV_COLLAPSE: {})", std::strerror(errno));
+  if (why_private_.empty()) {
+    madvise(base_, kHugePage, MADV_REMOVE);  // that was a trial
+    return true;
+  }
+  segment_.reset();
+  return false;
+}
+
+bool HeapMemory::make_huge_page(std::uint64_t offset) {
+  std::byte* const page = base_ + offset;
+  // It takes a page that is there. Read, since messages may be under way to its neighbours.
+  (void)*static_cast<volatile std::byte*>(page);
+  return madvise(page, kHugePage, MADV_COLLAPSE) == 0;
 }
 
 std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes, std::uint64_t alignment) const {
@@ -142,6 +167,10 @@ bool HeapMemory::take(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 bool HeapMemory::take_own(std::uint64_t offset, std::uint64_t end) {
+  if (segment_ && huge_pages_) {
+    for (std::uint64_t at = offset / kHugePage * kHugePage; at < end; at += kHugePage)
+      if (!make_huge_page(at)) break;  // without them it is only slower
+  }
   const std::uint64_t old_end = std::min(end, std::max(offset, touched_));
   std::memset(base_ + offset, 0, old_end - offset);
   if (end > old_end) {
@@ -163,7 +192,7 @@ bool HeapMemory::release(std::uint64_t offset) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = round_up(offset, page);
   const std::uint64_t last = (offset + block->second) / page * page;
-  if (last > first && !clear_) madvise(base_ + first, last - first, MADV_DONTNEED);
+  if (last > first && !clear_) madvise(base_ + first, last - first, segment_ ? MADV_REMOVE : MADV_DONTNEED);
   allocated_ -= block->second;
   blocks_.erase(block);
   return true;

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <esker/net/shared/segment.hpp>
 
 namespace esker {
 
@@ -18,8 +21,9 @@ namespace esker {
 ///           of calls alone, so PEs that make the same calls get the same offsets.
 class HeapMemory {
  public:
-  /// Error{kOutOfMemory} if the address space cannot be had.
-  HeapMemory(std::uint64_t limit_bytes, bool huge_pages);
+  /// `may_share`: peers are to open it, if that costs no huge pages. Error{kOutOfMemory} if the address space
+  /// cannot be had.
+  HeapMemory(std::uint64_t limit_bytes, bool huge_pages, bool may_share);
   /// Over memory that another object owns, all of it at once; `clear(offset, bytes)` zeroes a part.
   using Clear = std::function<void(std::uint64_t, std::uint64_t)>;
   HeapMemory(std::byte* base, std::uint64_t limit_bytes, Clear clear)
@@ -30,6 +34,10 @@ class HeapMemory {
 
   std::byte* base() const { return base_; }
   std::uint64_t limit_bytes() const { return limit_; }
+  /// What peers open; null: nothing.
+  shared::Segment* segment() { return segment_.get(); }
+  /// Why that is so, if it was to be shared.
+  const std::string& why_private() const { return why_private_; }
   /// Before anything is taken: no more than `bytes`, so that the PEs agree.
   void lower_limit(std::uint64_t bytes) { limit_ = bytes < limit_ ? bytes : limit_; }
   std::uint64_t allocated_bytes() const { return allocated_; }
@@ -44,9 +52,15 @@ class HeapMemory {
   bool release(std::uint64_t offset);
 
  private:
+  bool try_share();
   bool take_own(std::uint64_t offset, std::uint64_t end);
+  /// Of the segment; false where the kernel does not.
+  bool make_huge_page(std::uint64_t offset);
 
-  std::byte* mapping_ = nullptr;
+  const bool huge_pages_ = false;
+  std::unique_ptr<shared::Segment> segment_;
+  std::string why_private_;
+  std::byte* mapping_ = nullptr;  // where it is no segment
   std::size_t mapping_bytes_ = 0;
   std::byte* base_ = nullptr;
   std::uint64_t limit_;

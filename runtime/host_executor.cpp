@@ -8,6 +8,7 @@
 #include <esker/device/error.hpp>
 #include <esker/queue/package_memory.hpp>
 #include <esker/runtime/lane_executor.hpp>
+#include <esker/runtime/peer_heaps.hpp>
 
 namespace esker {
 namespace {
@@ -19,14 +20,17 @@ class HostExecutor final : public LaneExecutor {
   bool on_device() const override { return false; }
   const Device& device() const override { return device_; }
   std::string describe(std::uint32_t lane_threads) const override {
-    return fmt::format("{} lane thread{}", lane_threads, lane_threads == 1 ? "" : "s");
+    return fmt::format("{} lane thread{}{}", lane_threads, lane_threads == 1 ? "" : "s",
+                       why_apart_.empty() ? "" : ", heaps apart (" + why_apart_ + ")");
   }
 
   HeapMemory make_heap() override {
     const std::uint64_t automatic = std::min(total_host_bytes() / job_.pes_on_host, address_space_left()) / 2;
-    return HeapMemory(config_.heap_bytes != 0 ? config_.heap_bytes : automatic, config_.huge_pages);
+    return HeapMemory(config_.heap_bytes != 0 ? config_.heap_bytes : automatic, config_.huge_pages,
+                      may_share());
   }
   bool heap_on_host() const override { return true; }
+  BlockMemory* block_memory() override { return may_share() ? &heaps_ : nullptr; }
   std::uint64_t available_bytes(const HeapMemory& /*heap*/) const override {
     return available_host_bytes() / job_.pes_on_host;
   }
@@ -47,11 +51,17 @@ class HostExecutor final : public LaneExecutor {
                                               const Aggregators& /*aggregators*/) const override {
     return on_host.published;
   }
-  void attach(Network& /*network*/) override {}
+  void attach(Network& network) override {
+    if (may_share()) network.set_block_memory(heaps_);
+  }
   void add_handler(std::uint32_t /*index*/, const HandlerTable::Entry& /*entry*/,
                    detail::KernelContext& /*context*/) override {}
 
-  void link_peers(Collectives& /*collectives*/, detail::KernelContext& /*context*/) override {}
+  void link_peers(HeapMemory& heap, Collectives& collectives, detail::KernelContext& context) override {
+    if (job_.destinations != job_.n_pes) return;
+    why_apart_ = heaps_.open(job_, heap, collectives, may_share());
+    context.peer_heaps = &heaps_;
+  }
   void part_from_peers(Collectives& /*collectives*/) override {}
   bool abandon(std::chrono::seconds /*patience*/) override { return true; }
 
@@ -72,9 +82,17 @@ class HostExecutor final : public LaneExecutor {
   std::uint64_t was_occupied(const PackageQueue& queue) const override { return queue.was_occupied(); }
 
  private:
+  /// Peers' heaps, where there are peers of this host and none of them is a projection.
+  bool may_share() const {
+    return config_.peer_memory != PeerMemory::kOff && job_.destinations == job_.n_pes &&
+           job_.processes != nullptr && job_.pes_on_host > 1 && job_.process(job_.pe) != 0;
+  }
+
   const Config& config_;
   const JobShape job_;
   const Device device_ = Device::open("cpu");
+  PeerHeaps heaps_;
+  std::string why_apart_;  // some peers' heaps, if they should not be
   std::optional<PackageMemory> queue_;
 };
 

@@ -2,6 +2,7 @@
 #include <esker/runtime/host_sender.hpp>
 
 #include <esker/runtime/lane_executor.hpp>
+#include <esker/runtime/peer_heaps.hpp>
 
 namespace esker {
 
@@ -23,12 +24,21 @@ void HostSender::post(Command command, std::uint32_t width, std::uint32_t count,
     for (std::uint32_t i = 0; i < count; ++i) post_to_kernel(command, width, count, rows + i);
     return;
   }
+  if (context_.peer_heaps != nullptr && command.operation == Operation::kGet && command.handler == 0) {
+    gets_.assign(rows, rows + std::size_t{width} * count);
+    const std::uint32_t left = context_.peer_heaps->serve_gets(command, gets_.data(), count, count);
+    return append({command.word(), width, left, count, gets_.data()});
+  }
+  append({command.word(), width, count, count, rows});
+}
+
+void HostSender::append(const PackageView& messages) {
+  const Command command = Command::from_word(messages.command);
   // Counted before it can be seen.
   if (esker::may_send(command)) has_called_.store(true, std::memory_order_relaxed);
-  if (is_request(command.operation)) asked_.fetch_add(count, std::memory_order_release);
-  sent_.fetch_add(count, std::memory_order_release);
-  const PackageView messages{command.word(), width, count, count, rows};
-  for (std::uint32_t taken = 0; (taken = buffers_.append(messages, taken)) < count;)
+  if (is_request(command.operation)) asked_.fetch_add(messages.count, std::memory_order_release);
+  sent_.fetch_add(messages.count, std::memory_order_release);
+  for (std::uint32_t taken = 0; (taken = buffers_.append(messages, taken)) < messages.count;)
     waits_.wait(
         "a free node buffer", [this] { return pool_.had_one(); }, false);
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <esker/aggregator/node_buffers.hpp>
 #include <esker/net/completion_stage.hpp>
@@ -42,6 +43,7 @@ class HostSender final : public CompletionStage {
 
  private:
   bool sends_by_kernels() const;
+  void append(const PackageView& messages);
   /// One message, whose word r is words[r * stride].
   void post_to_kernel(Command command, std::uint32_t width, std::uint32_t stride, const std::uint64_t* words);
 
@@ -59,6 +61,8 @@ class HostSender final : public CompletionStage {
   std::span<ProgramMessage> half_;  // of the kernels' memory, that is being filled
   std::size_t filled_ = 0;
   bool is_second_half_ = false;
+
+  std::vector<std::uint64_t> gets_;  // of one post(), while some are served
 };
 
 }  // namespace esker

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <esker/device/error.hpp>
+#include <esker/runtime/peer_heaps.hpp>
 #include <esker/runtime/start_up.hpp>
 
 namespace esker {
@@ -135,7 +136,7 @@ void Runtime::Impl::start_together() {
       std::uint64_t{executor_->aggregators()} * buffers_a_pool(config_, job_) * config_.node_buffer_bytes +
       owner_.transport().frame_memory_bytes();
   declared_bytes_ = agree(config_, job_, collectives_, memory_, pool_bytes);
-  executor_->link_peers(collectives_, context_);
+  executor_->link_peers(memory_, collectives_, context_);
   print_start_up(config_, job_,
                  {*executor_, lane_threads_, transport_name_, owner_.has_own_thread(), memory_.limit_bytes(),
                   declared_bytes_});
@@ -184,6 +185,12 @@ Statistics Runtime::Impl::statistics() const {
   s.messages_local = shipping.messages_local() + past_host.local;
   s.messages_remote = shipping.messages_remote() + past_host.sent - past_host.local;
   s.messages_direct = past_host.direct;
+  if (const PeerHeaps* const heaps = context_.peer_heaps; heaps != nullptr) {
+    s.messages_published += heaps->local_gets() + heaps->remote_gets();
+    s.messages_local += heaps->local_gets();
+    s.messages_remote += heaps->remote_gets();
+    s.messages_direct += heaps->remote_gets();
+  }
   s.combined_local = producers_.combined_local();
   s.combined_remote = producers_.combined_remote();
   s.messages_applied = network_->applied();

@@ -41,7 +41,7 @@ class LaneExecutor {
 
   virtual HeapMemory make_heap() = 0;
   virtual bool heap_on_host() const = 0;
-  /// How blocks are copied where it is not; else null.
+  /// How blocks are copied where it is not, or peers' heaps are within reach; else null.
   virtual BlockMemory* block_memory() { return nullptr; }
   /// Bytes that an allocation may take of this PE's part of the memory.
   virtual std::uint64_t available_bytes(const HeapMemory& heap) const = 0;
@@ -68,7 +68,7 @@ class LaneExecutor {
   // --- The job. Collective.
 
   /// Opens what PEs of one host share.
-  virtual void link_peers(Collectives& collectives, detail::KernelContext& context) = 0;
+  virtual void link_peers(HeapMemory& heap, Collectives& collectives, detail::KernelContext& context) = 0;
   /// After the last barrier: closes it.
   virtual void part_from_peers(Collectives& collectives) = 0;
   /// When the network's owner and the aggregators have ended. False: a kernel still runs after `patience`, if

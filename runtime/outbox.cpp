@@ -4,6 +4,7 @@
 
 #include <esker/aggregator/trace.hpp>
 #include <esker/runtime/outbox.hpp>
+#include <esker/runtime/peer_heaps.hpp>
 
 namespace esker {
 
@@ -14,6 +15,12 @@ void PackageSink::publish(std::uint64_t ticket, std::uint32_t command, std::uint
   const PublishSpan span(context_->tracer, ticket, command, count);
   queue().publish(ticket, command, words, count);
   context_->services->has_published();
+}
+
+std::uint32_t PackageSink::serve_gets(std::uint32_t command, std::uint64_t* rows, std::uint32_t columns,
+                                      std::uint32_t count) {
+  if (context_->peer_heaps == nullptr || count == 0) return count;
+  return context_->peer_heaps->serve_gets(Command::from_word(command), rows, columns, count);
 }
 
 Outbox::Cursor Outbox::switch_to(Cursor open, std::uint32_t command, std::uint32_t words) {
@@ -55,6 +62,7 @@ Outbox::Cursor Outbox::publish(Cursor open) {
 }
 
 void Outbox::publish(Package& package) {
+  package.count = sink_.serve_gets(package.command, package.payload.data(), package.columns, package.count);
   if (package.count == 0) return;
   const std::uint64_t ticket = sink_.reserve(1);
   sink_.wait_empty(ticket);

@@ -47,6 +47,9 @@ class ESKER_API PackageSink {
   void has_combined(std::uint64_t calls, std::uint64_t remote) {
     context_->services->has_combined(calls, remote);
   }
+  /// PeerHeaps::serve_gets().
+  std::uint32_t serve_gets(std::uint32_t command, std::uint64_t* rows, std::uint32_t columns,
+                           std::uint32_t count);
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count);
 
  private:

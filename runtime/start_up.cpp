@@ -37,12 +37,15 @@ JobShape job_of(const Config& config, const Transport& transport) {
   JobShape job{transport.pe(), transport.n_pes(),
                config.project_pes != 0 ? config.project_pes : transport.n_pes(), transport.pes_on_host()};
   std::vector<std::string> names;
+  std::vector<std::int64_t> processes;
   bool are_world_ranks = true;
   for (std::uint32_t pe = 0; pe < job.n_pes; ++pe) {
     names.push_back(name_of(transport, pe));
+    processes.push_back(transport.find_process(pe).id);
     are_world_ranks &= transport.world_rank(pe) == pe;
   }
   if (!are_world_ranks) job.names = std::make_shared<const std::vector<std::string>>(std::move(names));
+  job.processes = std::make_shared<const std::vector<std::int64_t>>(std::move(processes));
   if (job.n_pes > kMaxPes || job.destinations > kMaxPes) {
     throw Error(Error::Kind::kConfiguration,
                 fmt::format("{} PEs: a message can name {}", job.n_pes, kMaxPes));

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "failure.hpp"
 
@@ -33,10 +35,25 @@ Traffic sum_over_pes(esker::Runtime& rt, const esker::Statistics& mine) {
   return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
 }
 
+namespace {
+
+/// Resident bytes that are others' by rights: of pages that several processes have mapped, each has a share.
+std::uint64_t bytes_of_others() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  std::uint64_t rss = 0, pss = 0;
+  for (std::string word; file >> word;) {
+    if (word == "Rss:") file >> rss;
+    if (word == "Pss:") file >> pss;
+  }
+  return (rss - pss) * 1024;
+}
+
+}  // namespace
+
 Memory memory_of_pes(esker::Runtime& rt, std::uint64_t beside_heap) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::array<std::uint64_t, 3> most{static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
+  std::array<std::uint64_t, 3> most{static_cast<std::uint64_t>(usage.ru_maxrss) * 1024 - bytes_of_others(),
                                     rt.heap().allocated_bytes() + beside_heap, rt.declared_memory_bytes()};
   rt.all_reduce(std::span<std::uint64_t>(most), esker::Reduction::kMax);
   return {most[0], most[1], most[2]};

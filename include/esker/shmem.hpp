@@ -9,7 +9,7 @@
 // `result` says where that goes: a pointer into this PE's own heap, which holds it once quiet() or
 // barrier_all() has returned; or then(handler, target, arguments), which runs a handler here when the value
 // has come. Requests and replies travel packed, like other messages; on a GPU a lane does itself what it
-// reaches.
+// reaches, and gets from heaps of one host are read there.
 //
 // A target is aligned to its size: 1, 2, 4, 8 or 16 bytes; that of a handler as its type is (alignof). So it
 // is wherever a SymmetricArray has an element of that type and size.

@@ -1,15 +1,10 @@
 // In each PE's memory, a ring of frames for each peer of its host, a place for gathers, and a bell.
 #include <esker/net/shared/transport.hpp>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -19,6 +14,7 @@
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/connecting.hpp>
+#include <esker/net/shared/segment.hpp>
 #include <esker/queue/doorbell.hpp>
 
 namespace esker::shared {
@@ -52,66 +48,28 @@ struct Front {
 };
 
 /// A PE's memory: its front, then a ring for each PE of its host that sends to it, by their ranks there.
-/// Zeros to begin with; pages that nobody touches do not exist.
 class Memory {
  public:
   Memory(std::uint32_t ranks, std::uint32_t slots, std::size_t frame_bytes)
       : slots_{slots},
         slot_bytes_{sizeof(Slot) + whole_lines(frame_bytes)},
-        bytes_{sizeof(Front) + std::size_t{ranks} * slots * slot_bytes_} {}
-  ~Memory() {
-    if (at_ != nullptr) munmap(at_, bytes_);
-    close_file();
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
+        segment_{sizeof(Front) + std::size_t{ranks} * slots * slot_bytes_} {}
 
-  /// "" or what went wrong. The file stays open, for the peers.
-  std::string make() {
-    rlimit most{};  // beyond which ftruncate() raises SIGXFSZ
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && most.rlim_cur < bytes_)
-      return fmt::format("files may have {} bytes (ulimit -f), and {} are needed", most.rlim_cur, bytes_);
-    file_ = memfd_create("esker", MFD_CLOEXEC);
-    if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
-    if (ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
-      return fmt::format("ftruncate to {} bytes: {}", bytes_, std::strerror(errno));
-    return map();
-  }
-  std::string open(std::int64_t process, int file) {
-    const std::string path = fmt::format("/proc/{}/fd/{}", process, file);
-    file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (file_ < 0) return fmt::format("{}: {}", path, std::strerror(errno));
-    std::string why = map();
-    close_file();
-    return why;
-  }
-  int file() const { return file_; }
-  void close_file() {
-    if (file_ >= 0) close(file_);
-    file_ = -1;
-  }
-
-  std::size_t bytes() const { return bytes_; }
+  Segment& segment() { return segment_; }
   std::size_t ring_bytes() const { return slots_ * slot_bytes_; }
-  Doorbell& bell() const { return reinterpret_cast<Front*>(at_)->bell; }
-  Given& given(std::uint64_t gather) const { return reinterpret_cast<Front*>(at_)->given[gather % 2]; }
+  Doorbell& bell() const { return reinterpret_cast<Front*>(segment_.at())->bell; }
+  Given& given(std::uint64_t gather) const {
+    return reinterpret_cast<Front*>(segment_.at())->given[gather % 2];
+  }
   Slot& slot(std::uint32_t from, std::uint32_t number) const {
-    std::byte* const rings = at_ + sizeof(Front);
+    std::byte* const rings = segment_.at() + sizeof(Front);
     return *reinterpret_cast<Slot*>(rings + (std::size_t{from} * slots_ + number) * slot_bytes_);
   }
 
  private:
-  std::string map() {
-    void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-    if (at == MAP_FAILED) return fmt::format("mapping {} bytes: {}", bytes_, std::strerror(errno));
-    at_ = static_cast<std::byte*>(at);
-    return {};
-  }
-
   const std::uint32_t slots_;
-  const std::size_t slot_bytes_, bytes_;
-  int file_ = -1;
-  std::byte* at_ = nullptr;
+  const std::size_t slot_bytes_;
+  Segment segment_;
 };
 
 /// Contract. As Transport's. Rings have one sender and one receiver: no word is written by both at a time.
@@ -144,11 +102,12 @@ class SharedTransport final : public Transport {
   /// Collective. Why all PEs do without shared memory, of the first PE that has a reason; "" if none has.
   /// `is_error`: some PE must share.
   std::string open_all(Wish wish, bool* is_error) {
-    Memory& mine = peers_[rank_].memory;
+    Segment& mine = peers_[rank_].memory.segment();
     std::string why = wish == Wish::kOff ? "it has --peer-memory off" : mine.make();
+    const SegmentFile file = mine.file();
     const std::vector<GatherBlock> offers =
-        gather_now(*inner_, {why.empty() ? 1u : 0u, static_cast<std::uint64_t>(mine.file()), mine.bytes(),
-                             wish == Wish::kMust ? 1u : 0u});
+        gather_now(*inner_, {why.empty() ? 1u : 0u, static_cast<std::uint64_t>(file.number), mine.bytes(),
+                             wish == Wish::kMust ? 1u : 0u, file.inode});
     *is_error =
         std::any_of(offers.begin(), offers.end(), [](const auto& offer) { return offer.values[3] != 0; });
     for (std::uint32_t rank = 0; rank < pes_.size() && why.empty(); ++rank) {
@@ -160,7 +119,8 @@ class SharedTransport final : public Transport {
                           pes_[rank], offer.values[2], mine.bytes());
       } else {
         why =
-            peers_[rank].memory.open(inner_->find_process(pes_[rank]).id, static_cast<int>(offer.values[1]));
+            peers_[rank].memory.segment().open({inner_->find_process(pes_[rank]).id,
+                                                static_cast<std::int64_t>(offer.values[1]), offer.values[4]});
       }
     }
     std::string reason = first_reason(*inner_, why);
