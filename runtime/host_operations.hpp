@@ -86,6 +86,15 @@ class ESKER_API HostOperations {
          3 + kValue, 1, words);
   }
 
+  /// shmem_ptr of OpenSHMEM: where this PE's kernels reach `target` of PE `pe` by loads and stores of their
+  /// own; `target` itself for this PE, null where only messages do. Valid as long as the Runtime. A load
+  /// finds what a get would; a plain store may be lost beside messages to that word. In a GPU's memory the
+  /// program itself does not reach it.
+  template <class T>
+  T* ptr(T* target, std::uint32_t pe) const {
+    return reinterpret_cast<T*>(reach(address("ptr", target, sizeof(T), alignof(T), pe)));
+  }
+
   // Requests. `result` is in this PE's part of the heap, or made by then().
 
   template <Putable T, detail::CheckedReplyFor<T> Result>
@@ -134,6 +143,7 @@ class ESKER_API HostOperations {
   // In the library; `this` is a Runtime.
   std::uint64_t address(const char* call, const void* target, std::uint64_t bytes, std::uint64_t alignment,
                         std::uint32_t pe, detail::TargetOf of = detail::TargetOf::kCall) const;
+  std::byte* reach(std::uint64_t address) const;
   static void require_handler(const char* call, std::uint16_t handler);
   /// `count` messages of `width` words: word r of message i is rows[r * count + i].
   void post(Command command, std::uint32_t width, std::uint32_t count, const std::uint64_t* rows);

@@ -61,6 +61,11 @@ class Runtime::Impl {
   SymmetricHeap& heap() { return heap_; }
   Launches& launches() { return launches_; }
   BlockCalls& blocks() { return blocks_; }
+  /// Another PE's, where lanes and blocks reach it; else null.
+  std::byte* reached_heap(std::uint32_t pe) const {
+    BlockMemory* const memory = executor_->block_memory();
+    return memory == nullptr ? nullptr : memory->reached_heap(pe);
+  }
   /// Waits while the network has too much of that kind.
   void send_bytes(const detail::BytesCall& call) {
     if (network_->was_congested())

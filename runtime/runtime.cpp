@@ -124,6 +124,12 @@ std::uint64_t HostOperations::address(const char* call, const void* target, std:
     detail::bad_host_target(call, of, offset, bytes, alignment, context.heap.bytes, pe, context.n_pes);
   return address_word(pe, offset);
 }
+std::byte* HostOperations::reach(std::uint64_t address) const {
+  const auto& runtime = static_cast<const Runtime&>(*this);
+  const auto pe = static_cast<std::uint32_t>(address >> kOffsetBits);
+  std::byte* const heap = pe == own_pe() ? runtime.context().heap.base : runtime.impl_->reached_heap(pe);
+  return heap == nullptr ? nullptr : heap + (address & kOffsetMask);
+}
 void HostOperations::require_handler(const char* call, std::uint16_t handler) {
   if (handler == 0) detail::no_host_handler(call);
 }

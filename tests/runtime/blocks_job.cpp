@@ -1,4 +1,8 @@
 // Blocks of a job of processes, under mpirun.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "blocks.hpp"
@@ -23,6 +27,33 @@ TEST(BlocksOfAJob, PiecesLieAsTheirStridesSay) {
 }
 
 TEST(BlocksOfAJob, OfGroupsOfLanesArriveWhole) { check_blocks_of_groups(*runtime, 100'003, 8); }
+
+// Each PE finds by loads what its peers have, and they what it stores.
+TEST(BlocksOfAJob, PointersLeadIntoPeersHeaps) {
+  Runtime& rt = *runtime;
+  const auto own = rt.heap().allocate<std::uint64_t>(3);
+  const auto from = rt.heap().allocate<std::uint64_t>(rt.n_pes());
+  own[2] = 100 + rt.pe();
+  rt.barrier_all();
+  EXPECT_EQ(rt.ptr(&own[2], rt.pe()), &own[2]);
+  std::vector<bool> reached(rt.n_pes());
+  for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe) {
+    const std::uint64_t* const there = rt.ptr(&own[2], pe);
+    if (there == nullptr) continue;
+    EXPECT_EQ(*there, 100 + pe);
+    *rt.ptr(&from[rt.pe()], pe) = 1 + rt.pe();
+    reached[pe] = true;
+  }
+  if (rt.config().peer_memory == PeerMemory::kOff) {
+    EXPECT_EQ(std::count(reached.begin(), reached.end(), true), 1);
+  }
+  // Whom it reaches it has told by a store; here it tells all by messages.
+  const auto told = rt.heap().allocate<std::uint64_t>(rt.n_pes());
+  for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe)
+    rt.put(&told[rt.pe()], reached[pe] ? std::uint64_t{1} + rt.pe() : 0, pe);
+  rt.barrier_all();
+  EXPECT_EQ(rt.heap().read(from), rt.heap().read(told));
+}
 
 TEST(BlocksOfAJob, TravelBesideMessages) { check_beside_messages(*runtime); }
 

@@ -165,6 +165,27 @@ TEST_P(HostOperations, CallsAndContinuationsRunOnce) {
 }
 
 // Lanes and the program send at the same time, and a launch takes along what the program has sent.
+// Lanes of every PE read what they reach.
+TEST_P(HostOperations, KernelsUsePointers) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    const auto words = rt.heap().allocate<std::uint64_t>(kWords);
+    const auto found = rt.heap().allocate<std::uint64_t>(rt.n_pes());
+    const std::vector<std::uint64_t> mine(kWords, 100 + rt.pe());
+    rt.heap().write(words, 0, std::span<const std::uint64_t>(mine));
+    rt.barrier_all();
+    std::vector<std::uint64_t> expected(rt.n_pes(), 0);
+    for (std::uint32_t pe = 0; pe < rt.n_pes(); ++pe) {
+      const std::uint64_t* const there = rt.ptr(&words[kWords - 1], pe);
+      if (there == nullptr) continue;
+      expected[pe] = 100 + pe;
+      rt.launch(1, [=] ESKER_LAMBDA(Lane) { found[pe] = *there; });
+    }
+    rt.quiet();
+    EXPECT_EQ(expected[rt.pe()], 100 + rt.pe());
+    EXPECT_EQ(rt.heap().read(found), expected);
+  });
+}
+
 TEST_P(HostOperations, GoBesideKernels) {
   run_pes(GetParam(), [](Runtime& rt) {
     const auto counter = rt.heap().allocate<std::uint64_t>(1);
