@@ -13,8 +13,9 @@ namespace esker {
 class BlockMemory {
  public:
   virtual void copy(void* to, const void* from, std::uint64_t bytes) = 0;
-  /// Of a block, what the network's owner copies before it looks after messages; less where some have moved.
-  virtual std::uint64_t bytes_a_step(bool beside_messages) const = 0;
+  /// Of a block, what the network's owner copies in a step before it looks after messages. The last of these
+  /// have moved so many steps ago; 0: in this one.
+  virtual std::uint64_t bytes_a_step(std::uint32_t steps_without_messages) const = 0;
   /// For all copies so far, whichever thread has begun them.
   virtual void wait_for_copies() = 0;
   /// Where this PE reaches the heap of `pe`; null: it does not.

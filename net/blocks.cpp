@@ -196,8 +196,8 @@ bool Blocks::try_ship(std::uint32_t pe, const BlockTransfer& transfer, std::uint
 bool Blocks::copy_front(std::deque<BlockTransfer>& queue, std::byte* heap) {
   BlockTransfer& t = queue.front();
   const std::uint64_t pieces = kPiecesAStep * std::min(t.near_layout.piece_bytes, t.far_layout.piece_bytes);
-  const std::uint64_t bytes =
-      std::min({memory_->bytes_a_step(is_beside_messages()), pieces, t.bytes - t.sent});
+  const std::uint64_t bytes = std::min({memory_->bytes_a_step(steps_without_), pieces, t.bytes - t.sent});
+  if (bytes == 0) return false;
   const bool is_put = t.kind == BlockTransfer::Kind::kPut;
   t.near_layout.for_each_stretch(t.sent, bytes, [&](auto offset, auto at, auto length) {
     std::byte* const near = t.near + offset;

@@ -58,7 +58,9 @@ class Engine final : public DeviceEngine {
     device_.use();
     device_.copy(to, from, bytes, device_.block_stream(), "copying a block");
   }
-  std::uint64_t bytes_a_step(bool /*beside_messages*/) const override { return std::uint64_t{1} << 20; }
+  std::uint64_t bytes_a_step(std::uint32_t /*without_messages*/) const override {
+    return std::uint64_t{1} << 20;
+  }
   void wait_for_copies() override { device_.wait_for(device_.block_stream(), "copying a block"); }
   std::byte* reached_heap(std::uint32_t pe) const override {
     const PeState& state = memory_.state();
