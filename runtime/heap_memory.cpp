@@ -17,7 +17,8 @@
 #include <esker/heap.hpp>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#define MADV_POPULATE_READ 22  // Linux 5.14
+#define MADV_POPULATE_WRITE 23
 #endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // Linux 6.1
@@ -135,9 +136,9 @@ bool HeapMemory::try_share() {
 
 bool HeapMemory::make_huge_page(std::uint64_t offset) {
   std::byte* const page = base_ + offset;
-  // It takes a page that is there. Read, since messages may be under way to its neighbours.
-  (void)*static_cast<volatile std::byte*>(page);
-  return madvise(page, kHugePage, MADV_COLLAPSE) == 0;
+  // It takes a small page that is there, and neighbours to which messages may be under way.
+  const auto small = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return madvise(page, small, MADV_POPULATE_READ) == 0 && madvise(page, kHugePage, MADV_COLLAPSE) == 0;
 }
 
 std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes, std::uint64_t alignment) const {

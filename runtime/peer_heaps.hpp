@@ -19,9 +19,8 @@
 namespace esker {
 
 /// Contract. open() is the user's thread's, before there are lanes and blocks; the rest any thread's.
-/// Ordering. A get is a relaxed load, as good as the one by which a peer would answer. Blocks are plain
-/// copies:
-///           what they touch, no message is under way to.
+/// Ordering. A get is a relaxed load, like the one by which a peer would answer. Blocks are plain copies, and
+///           no message is under way to what they touch.
 class PeerHeaps final : public BlockMemory {
  public:
   /// Collective. Opens this PE's heap, and with `peers_too` what PEs of its host share: "", or why it does
