@@ -20,9 +20,9 @@ class HostExecutor final : public LaneExecutor {
   bool on_device() const override { return false; }
   const Device& device() const override { return device_; }
   std::string describe(std::uint32_t lane_threads) const override {
-    return fmt::format("{} lane thread{}{}", lane_threads, lane_threads == 1 ? "" : "s",
-                       why_apart_.empty() ? "" : ", heaps apart (" + why_apart_ + ")");
+    return fmt::format("{} lane thread{}", lane_threads, lane_threads == 1 ? "" : "s");
   }
+  std::string why_heaps_are_apart() const override { return why_apart_; }
 
   HeapMemory make_heap() override {
     const std::uint64_t automatic = std::min(total_host_bytes() / job_.pes_on_host, address_space_left()) / 2;
@@ -92,7 +92,7 @@ class HostExecutor final : public LaneExecutor {
   const JobShape job_;
   const Device device_ = Device::open("cpu");
   PeerHeaps heaps_;
-  std::string why_apart_;  // some peers' heaps, if they should not be
+  std::string why_apart_;
   std::optional<PackageMemory> queue_;
 };
 

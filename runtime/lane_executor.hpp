@@ -37,6 +37,9 @@ class LaneExecutor {
   /// For the start-up line: what runs lanes.
   virtual std::string describe(std::uint32_t lane_threads) const = 0;
 
+  /// Why some peers' heaps that should be within reach are not; "": all are.
+  virtual std::string why_heaps_are_apart() const { return {}; }
+
   // --- The heap.
 
   virtual HeapMemory make_heap() = 0;

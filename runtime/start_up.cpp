@@ -101,11 +101,13 @@ void print_start_up(const Config& config, const JobShape& job, const StartUpLine
   for (const std::string& warning : config.warnings)
     std::fputs(("esker: warning: " + warning + "\n").c_str(), stderr);
   if (config.startup == StartupPrint::kQuiet) return;
-  std::fputs(fmt::format("esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}; heap up to {} a PE, "
+  const std::string why_apart = line.executor.why_heaps_are_apart();
+  std::fputs(fmt::format("esker {}: {} PE{}, {} on PE 0's host, {} each; {}{}{}; heap up to {} a PE, "
                          "beside it at most {}\n",
                          build_info().version, job.n_pes, job.n_pes == 1 ? "" : "s", job.pes_on_host,
                          line.executor.describe(line.lane_threads), line.transport,
                          line.own_thread ? "" : ", driven by the program's own thread",
+                         why_apart.empty() ? "" : ", heaps apart (" + why_apart + ")",
                          in_mib(line.heap_limit_bytes), in_mib(line.declared_bytes))
                  .c_str(),
              stderr);
