@@ -366,7 +366,7 @@ class WholeScript(unittest.TestCase):
 
     def test_what_goes_wrong_is_kept_with_its_standard_error(self):
         styles = ["coprocessor", "coalesced", "per-lane", "coalesced-agg", "coprocessor-large"]
-        plan = self.write_plan({**STRONG, "pes": [1, 2], "timeout_s": 1, "styles": styles})
+        plan = self.write_plan({**STRONG, "pes": [1, 2], "timeout_s": 8, "styles": styles})
         self.behave(gups_coprocessor_2="crash", gups_coalesced_2="hang", **{
             "gups_per-lane_2": "wrong", "gups_coalesced-agg_2": "silent", "gups_coprocessor-large_2": "another style"})
         status, _, err = self.run_script(plan, "--no-report")
