@@ -27,7 +27,8 @@ void HostSender::post(Command command, std::uint32_t width, std::uint32_t count,
   if (context_.peer_heaps != nullptr && command.operation == Operation::kGet && command.handler == 0) {
     gets_.assign(rows, rows + std::size_t{width} * count);
     const std::uint32_t left = context_.peer_heaps->serve_gets(command, gets_.data(), count, count);
-    return append({command.word(), width, left, count, gets_.data()});
+    if (left > 0) append({command.word(), width, left, count, gets_.data()});
+    return;
   }
   append({command.word(), width, count, count, rows});
 }

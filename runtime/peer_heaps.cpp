@@ -36,10 +36,9 @@ std::string PeerHeaps::open(const JobShape& job, HeapMemory& heap, Collectives& 
   std::string why = heap.why_private();
   for (std::uint32_t pe = 0; pe < job.n_pes && peers_too; ++pe) {
     if (pe == job.pe || job.process(pe) == 0) continue;
-    const shared::SegmentFile file{job.process(pe), static_cast<std::int64_t>(offers[pe].values[0]),
-                                   offers[pe].values[1]};
+    const shared::SegmentFile file{static_cast<std::int64_t>(offers[pe].values[0]), offers[pe].values[1]};
     auto peer = std::make_unique<shared::Segment>(heap.limit_bytes());
-    std::string why_not = file.number < 0 ? "its heap is private" : peer->open(file);
+    std::string why_not = file.number < 0 ? "its heap is private" : peer->open(job.process(pe), file);
     if (why_not.empty()) {
       bases_[pe] = peer->at();
       peers_.push_back(std::move(peer));

@@ -37,8 +37,8 @@ std::string Segment::make() {
   return map();
 }
 
-std::string Segment::open(const SegmentFile& file) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", file.process, file.number);
+std::string Segment::open(std::int64_t process, const SegmentFile& file) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", process, file.number);
   file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file_ < 0) return fmt::format("{}: {}", path, std::strerror(errno));
   std::string why = inode_of(file_) == file.inode ? map() : path + " is another file";
@@ -46,7 +46,7 @@ std::string Segment::open(const SegmentFile& file) {
   return why;
 }
 
-SegmentFile Segment::file() const { return {getpid(), file_, inode_of(file_)}; }
+SegmentFile Segment::file() const { return {file_, inode_of(file_)}; }
 
 void Segment::close_file() {
   if (file_ >= 0) close(file_);

@@ -7,10 +7,8 @@
 
 namespace esker::shared {
 
-/// Where a process has a segment's file open, for its peers. A number of a file alone may be another's by
-/// now.
+/// A segment's file as its process has it open, for the peers. Its number alone may be another file's by now.
 struct SegmentFile {
-  std::int64_t process = 0;
   std::int64_t number = -1;
   std::uint64_t inode = 0;
 };
@@ -30,8 +28,7 @@ class Segment {
 
   /// Its file stays open for the peers, until close_file().
   std::string make();
-  /// Another process's.
-  std::string open(const SegmentFile& file);
+  std::string open(std::int64_t process, const SegmentFile& file);
   /// What the peers need.
   SegmentFile file() const;
   void close_file();

@@ -119,8 +119,8 @@ class SharedTransport final : public Transport {
                           pes_[rank], offer.values[2], mine.bytes());
       } else {
         why =
-            peers_[rank].memory.segment().open({inner_->find_process(pes_[rank]).id,
-                                                static_cast<std::int64_t>(offer.values[1]), offer.values[4]});
+            peers_[rank].memory.segment().open(inner_->find_process(pes_[rank]).id,
+                                               {static_cast<std::int64_t>(offer.values[1]), offer.values[4]});
       }
     }
     std::string reason = first_reason(*inner_, why);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "blocks.hpp"
+#include "reach.hpp"
 
 namespace esker::testing {
 namespace {
@@ -44,8 +45,8 @@ TEST(BlocksOfAJob, PointersLeadIntoPeersHeaps) {
     *rt.ptr(&from[rt.pe()], pe) = 1 + rt.pe();
     reached[pe] = true;
   }
-  if (rt.config().peer_memory == PeerMemory::kOff) {
-    EXPECT_EQ(std::count(reached.begin(), reached.end(), true), 1);
+  if (const auto expected = expected_reach()) {
+    EXPECT_EQ(std::count(reached.begin(), reached.end(), true), *expected);
   }
   // Whom it reaches it has told by a store; here it tells all by messages.
   const auto told = rt.heap().allocate<std::uint64_t>(rt.n_pes());

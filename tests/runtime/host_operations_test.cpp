@@ -164,7 +164,6 @@ TEST_P(HostOperations, CallsAndContinuationsRunOnce) {
   });
 }
 
-// Lanes and the program send at the same time, and a launch takes along what the program has sent.
 // Lanes of every PE read what they reach.
 TEST_P(HostOperations, KernelsUsePointers) {
   run_pes(GetParam(), [](Runtime& rt) {
@@ -186,6 +185,7 @@ TEST_P(HostOperations, KernelsUsePointers) {
   });
 }
 
+// Lanes and the program send at the same time, and a launch takes along what the program has sent.
 TEST_P(HostOperations, GoBesideKernels) {
   run_pes(GetParam(), [](Runtime& rt) {
     const auto counter = rt.heap().allocate<std::uint64_t>(1);

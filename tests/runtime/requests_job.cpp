@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operations.hpp"
+#include "reach.hpp"
 #include "requests.hpp"
 
 namespace esker::testing {
@@ -17,6 +18,13 @@ TEST(RequestsOfAJob, GetsOfEverySizeBringTheWord) {
   check_gets<float>(*runtime, "get of 4 bytes");
   check_gets<std::uint64_t>(*runtime, "get of 8 bytes");
   check_gets<Pair>(*runtime, "get of 16 bytes");
+}
+
+// After the gets above: to peers that are reached they do not travel.
+TEST(RequestsOfAJob, GetsAreReadWhereTheHeapIsReached) {
+  if (const auto expected = expected_reach()) {
+    EXPECT_EQ(runtime->statistics().messages_direct > 0, *expected > 1);
+  }
 }
 
 TEST(RequestsOfAJob, FetchesAreAppliedOnceAndOneAfterTheOther) {

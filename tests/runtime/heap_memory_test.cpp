@@ -1,0 +1,54 @@
+// Whether a heap's memory is shared, and what a peer opens.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <esker/net/shared/segment.hpp>
+#include <esker/runtime/heap_memory.hpp>
+
+namespace esker::testing {
+namespace {
+
+constexpr std::uint64_t kBytes = std::uint64_t{8} << 20;
+
+TEST(HeapMemory, OpensAsTheSameMemory) {
+  HeapMemory heap(kBytes, false, true);
+  ASSERT_NE(heap.segment(), nullptr) << heap.why_private();
+  ASSERT_TRUE(heap.take(0, kBytes));
+  heap.base()[99] = std::byte{7};
+  shared::Segment peer(kBytes);
+  ASSERT_EQ(peer.open(getpid(), heap.segment()->file()), "");
+  EXPECT_EQ(peer.at()[99], std::byte{7});
+  EXPECT_TRUE(heap.release(0));
+  ASSERT_TRUE(heap.take(0, kBytes));
+  EXPECT_EQ(peer.at()[99], std::byte{0});
+}
+
+TEST(HeapMemory, AnotherFileOfThatNumberIsRefused) {
+  HeapMemory heap(kBytes, false, true);
+  ASSERT_NE(heap.segment(), nullptr) << heap.why_private();
+  shared::SegmentFile file = heap.segment()->file();
+  ++file.inode;
+  shared::Segment peer(kBytes);
+  EXPECT_NE(peer.open(getpid(), file).find("is another file"), std::string::npos);
+  EXPECT_EQ(peer.at(), nullptr);
+}
+
+// As on a kernel before Linux 6.1.
+TEST(HeapMemory, IsPrivateWhereSharedMemoryHasNoHugePages) {
+  ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+  HeapMemory heap(kBytes, true, true);
+  ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
+  EXPECT_EQ(heap.segment(), nullptr);
+  EXPECT_NE(heap.why_private().find("no huge pages"), std::string::npos) << heap.why_private();
+  ASSERT_TRUE(heap.take(0, kBytes));
+  heap.base()[kBytes - 1] = std::byte{1};
+}
+
+}  // namespace
+}  // namespace esker::testing
