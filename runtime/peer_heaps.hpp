@@ -34,11 +34,11 @@ class PeerHeaps final : public BlockMemory {
 
   void copy(void* to, const void* from, std::uint64_t bytes) override { std::memcpy(to, from, bytes); }
   void wait_for_copies() override {}
-  /// While lanes send, this core is theirs: the owner copies where it has moved messages itself, about as
-  /// much as the next needs to come. A pause is longer than a round trip, and ends before the owner naps.
+  /// While lanes send, this core is theirs: the owner copies in steps that have moved messages, a part that
+  /// delays the next one little. A pause is longer than a round trip, and ends before the owner naps.
   std::uint64_t bytes_a_step(std::uint32_t steps_without_messages) const override {
     constexpr std::uint32_t kPause = 64;
-    if (steps_without_messages == 0) return 8 << 10;
+    if (steps_without_messages == 0) return 2 << 10;
     return steps_without_messages < kPause ? 0 : 64 << 10;
   }
   std::byte* reached_heap(std::uint32_t pe) const override { return bases_.empty() ? nullptr : bases_[pe]; }
