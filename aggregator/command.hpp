@@ -171,6 +171,12 @@ ESKER_HD constexpr Command reply_to(Command request) {
 /// Words of the value in a reply: one, or the two of 16 bytes.
 ESKER_HD constexpr std::uint32_t value_words(Operand operand) { return operand == Operand::kBytes16 ? 2 : 1; }
 
+/// Words of the reply to a request of `width` words.
+constexpr std::uint32_t reply_words(Command request, std::uint32_t width) {
+  if (request.handler == 0) return 1 + value_words(request.operand);
+  return 1 + operand_bytes(request.operand) / 8 + width - message_words(request);
+}
+
 /// Words of a handler's arguments that its request carries: all but those that the value fills whole.
 ESKER_HD constexpr std::uint32_t carried_words(Operand operand, std::uint32_t handler_words) {
   const std::uint32_t filled = operand_bytes(operand) / 8;

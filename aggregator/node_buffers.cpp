@@ -70,6 +70,28 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
   return package.count;
 }
 
+std::uint32_t NodeBuffers::append_to_one(const PackageView& package, std::uint32_t first) {
+  if (package.command != command_) switch_command(package.command, package.words);
+  if (first == package.count) return first;
+  const auto pe = static_cast<std::uint32_t>(package.rows[first] >> kOffsetBits);
+  Cursor& cursor = cursor_[pe];
+  while (first < package.count) {
+    if (cursor.next == cursor.end && !open_run(pe)) return first;
+    const std::uint32_t left = package.count - first,
+                        room = static_cast<std::uint32_t>(cursor.end - cursor.next);
+    const std::uint32_t n = left < room ? left : room;
+    std::uint64_t* const at = cursor.next;
+    for (std::uint32_t i = 0; i < n; ++i) at[i] = package.rows[first + i] & kOffsetMask;
+    for (std::uint32_t r = 1; r < words_; ++r) {
+      std::memcpy(at + std::size_t{r} * open_[pe].columns,
+                  package.rows + std::size_t{r} * package.stride + first, n * sizeof(std::uint64_t));
+    }
+    cursor.next += n;
+    first += n;
+  }
+  return first;
+}
+
 /// Tags the buffer that the package's first message is about to go into.
 void NodeBuffers::follow(const PackageView& package) {
   const auto pe = static_cast<std::uint32_t>(package.rows[0] >> kOffsetBits);

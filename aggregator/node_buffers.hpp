@@ -84,6 +84,9 @@ class NodeBuffers {
   /// pool pushed back.
   std::uint32_t append(const PackageView& package, std::uint32_t first);
 
+  /// The same of messages that all go to one PE: rows are copied.
+  std::uint32_t append_to_one(const PackageView& package, std::uint32_t first);
+
   /// Closes every buffer that holds a message.
   void close() {
     (void)close_where([](std::uint32_t) { return true; });

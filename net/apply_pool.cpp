@@ -39,6 +39,11 @@ void ApplyWorker::send(const PackageView& package) {
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 
+void ApplyWorker::send_to_one(const PackageView& package) {
+  (void)outbox_.append_to_one(package, 0);
+  was_open_.store(outbox_.open_buffers(), std::memory_order_release);
+}
+
 bool ApplyWorker::close_stale() {
   if (outbox_.empty()) return false;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

@@ -36,6 +36,8 @@ class ApplyWorker {
   void apply(const wire::FrameHeader& header, const std::byte* frame, HeapView heap);
   /// Sends what handlers elsewhere, on a GPU, have sent.
   void send(const PackageView& package);
+  /// The same of messages that all go to one PE.
+  void send_to_one(const PackageView& package);
   /// Closes what handlers have sent: what goes to those PEs for which `may(pe)`, or what is past its
   /// time-out. True if there was some.
   template <class May>

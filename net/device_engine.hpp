@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ struct DeviceTraffic {
   std::uint64_t asked = 0;     // of those sent, requests to peers
   std::uint64_t answered = 0;  // of those applied, replies
 };
+
+/// Sends messages that all go to one PE; copies them during the call.
+using SendReplies = std::function<void(const PackageView&)>;
 
 /// State    open -> linked -> running -> closed -> retracted.
 /// Contract The constructing thread makes the calls of the first part, the network's owner those of the
@@ -119,8 +123,9 @@ class DeviceEngine : public BlockMemory {
   virtual bool try_submit(ApplyJob& job) = 0;
   /// Takes the results of what has ended, and starts a progress kernel if `wanted`, or if frames or the last
   /// progress kernel call for one. With `handlers`, messages for handlers may be about. True if something
-  /// moved. Throws, or ends the job, where a lane has reported a fault.
-  virtual bool step(bool wanted, bool handlers) = 0;
+  /// moved. Throws, or ends the job, where a lane has reported a fault. Replies to the requests of frames go
+  /// to `send`, before their jobs end.
+  virtual bool step(bool wanted, bool handlers, const SendReplies& send) = 0;
   /// Progress kernels will soon be wanted: the thread that starts them stays awake.
   virtual void expect_progress() = 0;
   /// Lanes of this PE have sent active messages since complete_round().

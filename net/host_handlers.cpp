@@ -18,6 +18,11 @@ void HostHandlers::send_on(const PackageView& package) {
     asked_on_.fetch_add(package.count, std::memory_order_relaxed);
 }
 
+void HostHandlers::send_replies(const PackageView& replies) {
+  inline_.worker.send_to_one(replies);
+  sent_on_.fetch_add(replies.count, std::memory_order_relaxed);
+}
+
 bool HostHandlers::close_for(std::uint32_t pe) {
   if (outboxes_empty()) return false;
   helpers_.flush_once();

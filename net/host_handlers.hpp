@@ -21,6 +21,8 @@ class HostHandlers final : public CompletionStage {
   FrameApplier& applier() { return helpers_.helpers() == 0 ? static_cast<FrameApplier&>(inline_) : helpers_; }
   /// A package of what handlers elsewhere have sent.
   void send_on(const PackageView& package);
+  /// Replies of a GPU, all to one PE.
+  void send_replies(const PackageView& replies);
   /// Ends the helpers. Afterwards nothing is submitted.
   void stop() { helpers_.stop(); }
 

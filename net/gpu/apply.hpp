@@ -59,7 +59,14 @@ ESKER_NOINLINE ESKER_HD Applied apply_some(const PeState& pe_state, Handlers han
       bool is_call = false;
       if constexpr (kCalls) {
         is_call = kind_of(messages.command) != 0;
-        if (is_call) call_handler(pe_state, handlers, messages, active, mine);
+        ReplyRows replies{};  // null: a handler is called, if need be to send each of them
+        if constexpr (kAnswers<Handlers>)
+          replies = Place(pe_state, next).reply_rows(pe_state, active.of_first(took, taken.turn));
+        if (is_call && replies.words != nullptr) {
+          answer(pe_state, messages, replies, mine);
+        } else if (is_call) {
+          call_handler(pe_state, handlers, messages, active, mine);
+        }
       }
       if (!is_call) apply_built_in(pe_state, messages, mine);
       active.sync();

@@ -6,6 +6,7 @@
 #include <esker/net/gpu/handler_shards.hpp>
 #include <esker/net/gpu/messages.hpp>
 #include <esker/net/gpu/pe_state.hpp>
+#include <esker/net/gpu/replies.hpp>
 #include <type_traits>
 
 #if defined(ESKER_ON_GPU)
@@ -78,6 +79,17 @@ class Place {
     const auto take = [&] { return frame.cursor.compare_exchange_acquire(taken.turn, taken.turn + 1); };
     const Chunk c = chunk(pe_state, taken.turn);
     const std::uint32_t kind = kind_of(Command::from_word(c.command));
+    if constexpr (kAnswers<Handlers>) {
+      if (kind != 0 && kind != kind_of(handlers)) return false;
+      const std::uint64_t generation = FrameTurn::generation(taken.turn);
+      while (!take()) {  // several waves want a frame's chunks: that one, or the next that is alike
+        if (FrameTurn::generation(taken.turn) != generation ||
+            FrameTurn::next(taken.turn) >= FrameTurn::chunks(taken.turn) ||
+            kind_of(Command::from_word(chunk(pe_state, taken.turn).command)) != kind)
+          return false;
+      }
+      return true;
+    }
     // In the one-node projection a frame is this PE's own buffer, which sending on may need.
     const bool is_projected = c.source == pe_state.pe && pe_state.bin(pe_state.pe) == kNetwork;
     if (kind == 0 || (kind == kind_of(handlers) && is_projected)) return take();
@@ -93,6 +105,14 @@ class Place {
     const Chunk c = chunk(pe_state, turn);
     const auto* const words = reinterpret_cast<const std::uint64_t*>(frame(pe_state) + c.at);
     return {Command::from_word(c.command), c.words, c.count, c.stride, words, c.source};
+  }
+  /// Where the replies to requests that stand here go, if that is a frame: the host sends them when the whole
+  /// frame is applied. Else null.
+  ESKER_HD ReplyRows reply_rows(const PeState& pe_state, std::uint64_t turn) const {
+    if (!is_frame_) return {nullptr, 0};
+    const Chunk c = chunk(pe_state, turn);
+    std::byte* const staged = pe_state.staging + slot_ * pe_state.staged_bytes;
+    return {reinterpret_cast<std::uint64_t*>(staged + c.replies_at), c.stride};
   }
   /// Of its messages, of this command, `count` are applied.
   ESKER_HD void give_back(const PeState& pe_state, const Taken& taken, Command command,

@@ -16,7 +16,8 @@ inline constexpr std::uint32_t kChunkMessages =
     256;  // of a chunk at most: small, so that many waves share a run
 
 /// A part of a frame's run that one wave applies: word r of message i is words[r * stride + i], counted from
-/// byte `at` of the frame's slot on.
+/// byte `at` of the frame's slot on. Word r of the reply to request i likewise, from byte `replies_at` of the
+/// frame's staging slot on.
 struct Chunk {
   std::uint32_t command;
   std::uint32_t words;
@@ -24,14 +25,25 @@ struct Chunk {
   std::uint32_t stride;  // messages of the run
   std::uint32_t at;
   std::uint32_t source;  // PE
+  std::uint32_t replies_at;
 };
-static_assert(std::is_trivially_copyable_v<Chunk> && sizeof(Chunk) == 24);
+static_assert(std::is_trivially_copyable_v<Chunk> && sizeof(Chunk) == 28);
+
+/// The replies to a run of requests, in the staging slot: those to its chunks, side by side.
+struct ReplyRun {
+  std::uint32_t command;
+  std::uint32_t words;
+  std::uint32_t count;
+  std::uint32_t at;
+};
 
 /// A frame's slot: the table of its chunks, which ends where the frame begins and starts with the last chunk.
-/// So table and frame are one copy, whatever the number of chunks.
+/// So table and frame are one copy, whatever the number of chunks. The host's staging slot is laid out alike.
+/// Once it is copied, lanes write replies over the frame, which they find on the device.
 struct FrameLayout {
-  std::uint64_t frame_at = 0;    // of the frame in its slot
-  std::uint64_t slot_bytes = 0;  // of table and frame
+  std::uint64_t frame_at = 0;      // of the frame in its slot
+  std::uint64_t slot_bytes = 0;    // of table and frame
+  std::uint64_t staged_bytes = 0;  // of table and frame, or replies: three words to each two
 
   static constexpr FrameLayout of(std::uint32_t frame_bytes) {
     // A run of n messages is at most 1 + n / kChunkMessages chunks.
@@ -39,7 +51,7 @@ struct FrameLayout {
     const std::size_t most_chunks =
         frame_bytes / kLeastRunBytes + frame_bytes / sizeof(std::uint64_t) / kChunkMessages;
     const std::uint64_t table = whole_lines(most_chunks * sizeof(Chunk));
-    return {table, table + whole_lines(frame_bytes)};
+    return {table, table + whole_lines(frame_bytes), table + whole_lines(frame_bytes + frame_bytes / 2)};
   }
 
  private:

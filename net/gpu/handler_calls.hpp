@@ -9,6 +9,8 @@
 #include <esker/device/launch.hpp>
 #include <esker/net/gpu/messages.hpp>
 #include <esker/net/gpu/pe_state.hpp>
+#include <esker/net/gpu/requests.hpp>
+#include <type_traits>
 
 namespace esker::gpu {
 
@@ -19,6 +21,10 @@ struct OneHandler {
   std::uint32_t index;
   Call call;
 };
+
+/// Whether these are the progress kernels of requests.
+template <class Handlers>
+inline constexpr bool kAnswers = std::is_same_v<Handlers, OneHandler<RequestCall>>;
 
 #if defined(ESKER_ON_GPU)
 

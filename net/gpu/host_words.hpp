@@ -17,6 +17,7 @@ namespace esker::gpu {
 ///   [progress]  a progress kernel's snapshot     happens before  the host reads it
 ///   [fault]     the first fault report           happens before  the host reads it
 ///   [frame]     all updates of a frame's chunks  happen before   the host gives its slot to another frame
+///               replies to its requests          happen before   the host sends them
 struct HostWords {
   ProgressSnapshot snapshot;
   SystemAtomic<std::uint64_t> progress_kernel;  // number of the last one that has ended; [progress]

@@ -11,8 +11,8 @@
 
 namespace esker::gpu {
 
-/// The handler whose progress kernels apply requests that travel. Its replies go the way of what handlers
-/// send.
+/// The handler whose progress kernels apply requests that travel. Replies to those of packages go the way of
+/// what handlers send.
 struct RequestCall {};
 
 #if defined(ESKER_ON_GPU)

@@ -104,7 +104,11 @@ void send_at_random(std::uint64_t seed, OnExhausted on_exhausted) {
                   one_destination ? n_pes - 1 : static_cast<std::uint32_t>(draw(random, n_pes)));
     }
     std::uint32_t taken = 0;
-    while ((taken = bench.buffers.append(package.view(), taken)) < count) {
+    const auto append = [&] {
+      return one_destination ? bench.buffers.append_to_one(package.view(), taken)
+                             : bench.buffers.append(package.view(), taken);
+    };
+    while ((taken = append()) < count) {
       ASSERT_EQ(on_exhausted, OnExhausted::kPushBack);
       ASSERT_FALSE(bench.sink.held.empty()) << "pushed back while no buffer is on its way";
       // As many as may be: the filler must cope with one.

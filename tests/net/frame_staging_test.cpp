@@ -23,12 +23,14 @@ class Staged {
     std::memcpy(&header, bytes.data(), sizeof header);
     layout_ = FrameLayout::of(frame_bytes == 0 ? header.bytes : frame_bytes);
     words_.resize(layout_.slot_bytes / 8);
-    chunks_ = stage_frame(header, bytes.data(), layout_, slot());
+    chunks_ = stage_frame(header, bytes.data(), layout_, slot(), replies_);
     EXPECT_LE(chunks_ * sizeof(Chunk), layout_.frame_at) << "the table fits in front of the frame";
     EXPECT_EQ(std::memcmp(slot() + layout_.frame_at, bytes.data(), bytes.size()), 0);
   }
 
   std::uint32_t chunks() const { return chunks_; }
+  const std::vector<ReplyRun>& replies() const { return replies_; }
+  const FrameLayout& layout() const { return layout_; }
   /// As lanes read it: the table ends at the frame, and starts with the last chunk.
   Chunk chunk(std::uint32_t i) const {
     return reinterpret_cast<const Chunk*>(slot() + layout_.frame_at)[-1 - static_cast<std::ptrdiff_t>(i)];
@@ -44,6 +46,7 @@ class Staged {
   FrameLayout layout_;
   std::vector<std::uint64_t> words_;
   std::uint32_t chunks_ = 0;
+  std::vector<ReplyRun> replies_;
 };
 
 FrameBuilder messages() { return {wire::Kind::kMessages, kSource, 0}; }
@@ -93,6 +96,38 @@ TEST(FrameStaging, EachRunHasChunksOfItsOwn) {
   EXPECT_EQ(staged.word(staged.chunk(2), 2, 0), 800u);
   EXPECT_EQ(staged.chunk(3).count, 2u);
   EXPECT_EQ(staged.word(staged.chunk(3), 0, 1), 24u);
+}
+
+// Those of 16 bytes, and those with a handler, are longer than their requests.
+TEST(FrameStaging, EachReplyHasAPlaceInTheStagingSlot) {
+  constexpr std::uint32_t kCount = 3 * kChunkMessages + 5;
+  const auto rows = [](std::uint32_t words) {
+    return std::vector<std::vector<std::uint64_t>>(words, numbers(kCount, 8));
+  };
+  const Command get{Operation::kGet, Operand::kBytes16, 0},
+      swap{Operation::kCompareSwap, Operand::kBytes4, 7};
+  const Command increment = built_in(Operation::kInc, Operand::kUint64);
+  const Staged staged(messages().run(get, rows(2)).run(increment, rows(1)).run(swap, rows(9)));
+  ASSERT_EQ(staged.replies().size(), 2u);
+  const ReplyRun &first = staged.replies()[0], &second = staged.replies()[1];
+  EXPECT_EQ(first.command, reply_to(get).word());
+  EXPECT_EQ(second.command, reply_to(swap).word());
+  EXPECT_EQ(first.words, 3u);
+  EXPECT_EQ(second.words, 6u);
+  EXPECT_EQ(first.count, kCount);
+  EXPECT_GE(first.at, staged.layout().frame_at);
+  EXPECT_EQ(second.at, first.at + kCount * 3 * 8);
+  EXPECT_LE(second.at + kCount * 6 * 8, staged.layout().staged_bytes);
+  std::uint32_t seen[2] = {0, 0};
+  for (std::uint32_t c = 0; c < staged.chunks(); ++c) {
+    const Chunk chunk = staged.chunk(c);
+    if (chunk.command == increment.word()) continue;
+    const bool is_second = chunk.command == swap.word();
+    EXPECT_EQ(chunk.replies_at, (is_second ? second : first).at + seen[is_second] * 8);
+    seen[is_second] += chunk.count;
+  }
+  EXPECT_EQ(seen[0], kCount);
+  EXPECT_EQ(seen[1], kCount);
 }
 
 TEST(FrameStaging, AFrameWithoutRunsHasNoChunks) { EXPECT_EQ(Staged(messages()).chunks(), 0u); }

@@ -90,7 +90,10 @@ class Engine final : public DeviceEngine {
     links_.store(links, std::memory_order_release);  // [links]
     device_.occupancy().set_sharers(peers_.sharers());
     memory_.publish();
-    if (settings_.heap_on_device && peers_.requests_arrive()) add_code(kRequests, code_for_requests());
+    if (settings_.heap_on_device && peers_.requests_arrive()) {
+      if (peers_.requests_arrive_in_packages()) prepare_for_handlers();  // replies go the way of theirs
+      load(kRequests, code_for_requests());
+    }
     return links;
   }
   std::string why_not_linked() const override { return peers_.why_not_linked(); }
@@ -106,7 +109,8 @@ class Engine final : public DeviceEngine {
     device_.use();
     if (!settings_.heap_on_device) return;  // the host applies
     Handlers::check(entry);
-    add_code(index, *entry.device);
+    prepare_for_handlers();
+    load(index, *entry.device);
   }
 
   void begin_launch(const char* kernel) override {
@@ -128,10 +132,10 @@ class Engine final : public DeviceEngine {
     publish();
     return true;
   }
-  bool step(bool wanted, bool handlers) override {
+  bool step(bool wanted, bool handlers, const SendReplies& send) override {
     check_for_fault();
     if (!settings_.heap_on_device) return false;  // the host applies
-    const bool collected = frames_->collect(memory_.host());
+    const bool collected = frames_->collect(memory_.host(), send);
     const bool moved = progress_.step(wanted, handlers, frames_->in_flight());
     if (collected || moved) publish();
     return collected || moved;
@@ -158,8 +162,10 @@ class Engine final : public DeviceEngine {
   }
 
  private:
-  void add_code(std::uint32_t index, const HandlerOnDevice& code) {
+  void prepare_for_handlers() {
     if (handlers_.prepare(device_.device(), memory_.state())) memory_.publish();
+  }
+  void load(std::uint32_t index, const HandlerOnDevice& code) {
     device_.occupancy().require_guests();
     handlers_.add(index, code, device_.occupancy());
   }

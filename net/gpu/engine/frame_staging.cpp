@@ -6,14 +6,16 @@
 namespace esker::gpu {
 
 std::uint32_t stage_frame(const wire::FrameHeader& header, const std::byte* frame, const FrameLayout& layout,
-                          std::byte* slot) {
+                          std::byte* slot, std::vector<ReplyRun>& replies) {
   std::byte* const staged = slot + layout.frame_at;
   std::memcpy(staged, frame, header.bytes);
   auto* chunk = reinterpret_cast<Chunk*>(staged);
   std::uint32_t chunks = 0;
+  auto replies_at = static_cast<std::uint32_t>(layout.frame_at);
   wire::RunReader reader(frame);
   wire::Run run;
   while (reader.next(run)) {
+    const bool asks = is_request(run.command.operation);
     for (std::uint32_t first = 0; first < run.count; first += kChunkMessages) {
       const auto at =
           static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - frame);
@@ -23,8 +25,13 @@ std::uint32_t stage_frame(const wire::FrameHeader& header, const std::byte* fram
                   std::min(kChunkMessages, run.count - first),
                   run.count,
                   static_cast<std::uint32_t>(layout.frame_at) + at,
-                  header.source};
+                  header.source,
+                  asks ? replies_at + first * 8 : 0};
     }
+    if (!asks) continue;
+    const std::uint32_t words = reply_words(run.command, run.words);
+    replies.push_back({reply_to(run.command).word(), words, run.count, replies_at});
+    replies_at += run.count * words * 8;
   }
   return chunks;
 }

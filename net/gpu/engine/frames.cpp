@@ -10,7 +10,7 @@ Frames::Frames(const OpenedDevice& device, std::uint32_t frame_bytes)
       layout_{FrameLayout::of(frame_bytes)},
       turns_{device.device().memory<FrameTurn>(kFrames, {"frames' turns"})},
       frames_{device.device().memory<std::byte>(kFrames * layout_.slot_bytes, {"frames"})},
-      staging_{device.device().pinned<std::byte>(kFrames * layout_.slot_bytes, {"frames on their way"})},
+      staging_{device.device().pinned<std::byte>(kFrames * layout_.staged_bytes, {"frames on their way"})},
       cursors_{device.device().pinned<std::uint64_t>(kFrames, {"frames' turns on their way"})} {
   for (std::uint32_t f = 0; f < kFrames; ++f) free_.push_back(f);
 }
@@ -20,13 +20,16 @@ void Frames::fill_in(PeState& pe_state) const {
   pe_state.frame_bytes = layout_.slot_bytes;
   pe_state.frame_at = layout_.frame_at;
   pe_state.frame_turns = turns_.data();
+  pe_state.staging = staging_.data();
+  pe_state.staged_bytes = layout_.staged_bytes;
 }
 
 bool Frames::try_submit(ApplyJob& job) {
   if (free_.empty()) return false;
   const std::uint32_t f = free_.back();
-  std::byte* const staged = staging_.data() + f * layout_.slot_bytes;
-  const std::uint32_t chunks = stage_frame(job.header, job.frame, layout_, staged);
+  Slot& slot = slots_[f];
+  std::byte* const staged = staging_.data() + f * layout_.staged_bytes;
+  const std::uint32_t chunks = stage_frame(job.header, job.frame, layout_, staged, slot.replies);
   if (chunks == 0) {  // nothing to apply
     job.left.store(0, std::memory_order_relaxed);
     return true;
@@ -36,7 +39,6 @@ bool Frames::try_submit(ApplyJob& job) {
   device_.copy(frames_.data() + f * layout_.slot_bytes + at, staged + at,
                chunks * sizeof(Chunk) + job.header.bytes, device_.copy_stream(),
                "copying a frame to the device");
-  Slot& slot = slots_[f];
   slot.job = &job;
   slot.generation = (slot.generation + 1) % FrameTurn::kGenerations;
   job.left.store(1, std::memory_order_relaxed);
@@ -49,12 +51,18 @@ bool Frames::try_submit(ApplyJob& job) {
   return true;
 }
 
-bool Frames::collect(const HostWords& host) {
+bool Frames::collect(const HostWords& host, const SendReplies& send) {
   bool collected = false;
   for (std::uint32_t f = 0; in_flight_ > 0 && f < kFrames; ++f) {
     Slot& slot = slots_[f];
     if (slot.job == nullptr || host.frame_done[f].load_acquire() != slot.generation) continue;  // [frame]
-    std::exchange(slot.job, nullptr)->left.store(0, std::memory_order_release);                 // [job]
+    const std::byte* const staged = staging_.data() + f * layout_.staged_bytes;
+    for (const ReplyRun& run : slot.replies) {
+      send({run.command, run.words, run.count, run.count,
+            reinterpret_cast<const std::uint64_t*>(staged + run.at)});
+    }
+    slot.replies.clear();
+    std::exchange(slot.job, nullptr)->left.store(0, std::memory_order_release);  // [job]
     free_.push_back(f);
     --in_flight_;
     collected = true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <esker/net/apply_pool.hpp>
+#include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/engine/opened_device.hpp>
 #include <esker/net/gpu/frame_layout.hpp>
 #include <esker/net/gpu/pe_state.hpp>
@@ -23,21 +24,22 @@ class Frames {
   void fill_in(PeState& pe_state) const;
   /// Sends a frame to the device, where lanes apply it. False: all slots are in use.
   bool try_submit(ApplyJob& job);
-  /// Ends the jobs whose frames are applied. True if there was one.
-  bool collect(const HostWords& host);
+  /// Ends the jobs whose frames are applied, and sends the replies to their requests. True if there was one.
+  bool collect(const HostWords& host, const SendReplies& send);
   std::uint32_t in_flight() const { return in_flight_; }
 
  private:
   struct Slot {
     ApplyJob* job = nullptr;  // null: free
     std::uint64_t generation = 0;
+    std::vector<ReplyRun> replies;
   };
 
   const OpenedDevice& device_;
   const FrameLayout layout_;
   DeviceArray<FrameTurn> turns_;
   DeviceArray<std::byte> frames_;
-  PinnedArray<std::byte> staging_;      // as frames_
+  PinnedArray<std::byte> staging_;      // what is copied to frames_, and then replies
   PinnedArray<std::uint64_t> cursors_;  // what is copied to the turns
   std::array<Slot, kFrames> slots_;
   std::vector<std::uint32_t> free_;

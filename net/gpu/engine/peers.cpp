@@ -169,7 +169,7 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
       pe_state.to[links] = mailbox(peer.inbox, mine_there, own, peer.number);
       pe_state.from[links] = mailbox(own, peer.number, peer.inbox, mine_there);
       pe_state.heap_of[links] = peer.heap;
-      requests_arrive_ |= (opened[pe] >> (kHeaps + mine_there) & 1) == 0;
+      requests_arrive_in_packages_ |= (opened[pe] >> (kHeaps + mine_there) & 1) == 0;
       bins[pe] = static_cast<std::uint8_t>(links);
       ++links;
     }
@@ -186,7 +186,7 @@ std::uint32_t Peers::link(const std::vector<std::uint64_t>& opened, PeState& pe_
   pe_state.bin_of = bins_.data();
   std::copy_n(bins.begin(), std::min<std::size_t>(bins.size(), PeState::kNear), pe_state.near_bins);
   pe_state.has_network = std::find(bins.begin(), bins.end(), kNetwork) != bins.end();
-  requests_arrive_ |= pe_state.has_network;
+  requests_arrive_ = pe_state.has_network || requests_arrive_in_packages_;
   return links;
 }
 

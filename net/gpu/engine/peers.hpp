@@ -31,9 +31,10 @@ class Peers {
   std::uint64_t open(const std::vector<InboxOffer>& offers, bool use_peers);
   /// DeviceEngine::link(): fills in the links and the table of destinations of `pe_state`.
   std::uint32_t link(const std::vector<std::uint64_t>& opened, PeState& pe_state);
-  /// After link(): lanes of some PE do not reach this one's heap, and so send it their requests. Which PE
-  /// reaches which may differ by direction.
+  /// After link(): lanes of some PE do not reach this one's heap, and so send it their requests: by any way;
+  /// in packages of mailboxes. Which PE reaches which may differ by direction.
   bool requests_arrive() const { return requests_arrive_; }
+  bool requests_arrive_in_packages() const { return requests_arrive_in_packages_; }
   /// DeviceEngine::why_not_linked().
   const std::string& why_not_linked() const { return why_not_linked_; }
   /// After open(): PEs whose kernels run on this GPU at a time, this one included.
@@ -72,6 +73,7 @@ class Peers {
   std::string why_not_linked_;
   bool is_exposed_ = false;
   bool requests_arrive_ = false;
+  bool requests_arrive_in_packages_ = false;
 };
 
 }  // namespace esker::gpu
