@@ -18,6 +18,7 @@
 namespace pagerank {
 
 inline constexpr double kDamping = 0.85;
+inline constexpr std::uint32_t kGroupLanes = 256;  // of a GPU's groups
 
 /// Shares that one put stores.
 struct alignas(sizeof(float) * graph::Mirrors::kRun) Run {
@@ -97,24 +98,37 @@ struct Arrived {
     if constexpr (!kMoves) return share;
     return reinterpret_cast<const esker::DeviceAtomic<float>&>(share).load_relaxed();
   }
-  /// Of every `step`-th edge from `begin` on. Few are added up as they are; of many, four sums at a time, so
-  /// that no addition waits for the one before, and as doubles, so that a hub's is exact.
-  ESKER_HD float sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
-    if (begin + kFew * step >= end) {
+  /// Few are added up as they are; of many, four sums at a time, so that no addition waits for the one
+  /// before, and as doubles, so that a hub's is exact.
+  ESKER_HD float sum(std::uint64_t begin, std::uint64_t end) const {
+    if (begin + kFew >= end) {
       float few = 0;
-      for (std::uint64_t e = begin; e < end; e += step) few += (*this)[e];
+      for (std::uint64_t e = begin; e < end; ++e) few += (*this)[e];
       return few;
     }
     double a = 0, b = 0, c = 0, d = 0;
     std::uint64_t e = begin;
-    for (; e + 3 * step < end; e += 4 * step) {
+    for (; e + 3 < end; e += 4) {
       a += static_cast<double>((*this)[e]);
-      b += static_cast<double>((*this)[e + step]);
-      c += static_cast<double>((*this)[e + 2 * step]);
-      d += static_cast<double>((*this)[e + 3 * step]);
+      b += static_cast<double>((*this)[e + 1]);
+      c += static_cast<double>((*this)[e + 2]);
+      d += static_cast<double>((*this)[e + 3]);
     }
-    for (; e < end; e += step) a += static_cast<double>((*this)[e]);
+    for (; e < end; ++e) a += static_cast<double>((*this)[e]);
     return static_cast<float>((a + b) + (c + d));
+  }
+  /// Of every `step`-th edge from `begin` on, four at a time: by a lane of many, each of which has few.
+  ESKER_HD double part_of_sum(std::uint64_t begin, std::uint64_t end, std::uint64_t step) const {
+    float a = 0, b = 0, c = 0, d = 0;
+    std::uint64_t e = begin;
+    for (; e + 3 * step < end; e += 4 * step) {
+      a += (*this)[e];
+      b += (*this)[e + step];
+      c += (*this)[e + 2 * step];
+      d += (*this)[e + 3 * step];
+    }
+    for (; e < end; e += step) a += (*this)[e];
+    return static_cast<double>((a + b) + (c + d));
   }
 
  private:
@@ -125,6 +139,7 @@ struct Arrived {
 /// made. A wave's lanes read neighbouring edges together.
 template <Reading kReading>
 struct SumBlocks {
+  static constexpr std::uint32_t kMostGroupLanes = kGroupLanes, kGroupsHeld = 8;  // all waves that fit
   Arrived<kReading> arrived;
   esker::SymmetricArray<std::uint64_t> blocks;
   esker::SymmetricArray<double> block_sums;
@@ -135,8 +150,8 @@ struct SumBlocks {
     const std::uint32_t me = lane.wave().index();
     for (std::uint64_t i = begin + lane.global_id() / width; i < end; i += lane.lanes() / width) {
       const std::uint64_t b = blocks[i];
-      const float mine = arrived.sum(b * block + me, (b + 1) * block, width);
-      const double sum = lane.wave().reduce(static_cast<double>(mine), esker::Sum{});
+      const double mine = arrived.part_of_sum(b * block + me, (b + 1) * block, width);
+      const double sum = lane.wave().reduce(mine, esker::Sum{});
       if (me == 0) block_sums[b] = sum;
     }
   }
@@ -163,14 +178,14 @@ struct Gather {
   float base;                // of every rank
 
   /// Of what comes to vertex v, every `step`-th from number `from` on, by whole blocks where there are some.
-  ESKER_HD float part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
+  ESKER_HD double part_of(std::uint64_t v, std::uint64_t from, std::uint64_t step) const {
     const std::uint64_t first = first_in[v], last = first_in[v + 1];
-    if (block == 0 || last - first < 2 * block) return arrived.sum(first + from, last, step);
+    if (block == 0 || last - first < 2 * block) return arrived.part_of_sum(first + from, last, step);
     const std::uint64_t first_block = (first + block - 1) / block, last_block = last / block;
     double sum = 0;
     for (std::uint64_t b = first_block + from; b < last_block; b += step) sum += block_sums[b];
-    return arrived.sum(first + from, first_block * block, step) +
-           arrived.sum(last_block * block + from, last, step) + static_cast<float>(sum);
+    return sum + arrived.part_of_sum(first + from, first_block * block, step) +
+           arrived.part_of_sum(last_block * block + from, last, step);
   }
   /// In place the next vertex may wait for this share, which therefore is not made from the rank.
   ESKER_HD void give_rank(std::uint64_t v, float came, Sums& mine) const {
@@ -203,7 +218,7 @@ struct GatherByLane {
     const std::uint64_t last = own.end - first < per_lane ? own.end : first + per_lane;
     for (std::uint64_t v = first, begin = own.first_in[first]; v < last; ++v) {
       const std::uint64_t end = own.first_in[v + 1];
-      own.give_rank(v, own.arrived.sum(begin, end, 1), mine);
+      own.give_rank(v, own.arrived.sum(begin, end), mine);
       begin = end;
     }
     own.sums[lane.global_id()] = mine;
@@ -213,6 +228,7 @@ struct GatherByLane {
 /// On a GPU, waves take vertices in turn, and a wave adds up the parts of its sum.
 template <Reading kReading>
 struct GatherByWave {
+  static constexpr std::uint32_t kMostGroupLanes = kGroupLanes, kGroupsHeld = 8;  // all waves that fit
   Gather<kReading> gather;
   ESKER_HD void operator()(esker::GroupLane& lane) const {
     Sums mine;
@@ -220,8 +236,7 @@ struct GatherByWave {
     const std::uint32_t me = lane.wave().index();
     for (std::uint64_t v = gather.begin + lane.global_id() / width; v < gather.end;
          v += lane.lanes() / width) {
-      const auto part = static_cast<double>(gather.part_of(v, me, width));
-      const double sum = lane.wave().reduce(part, esker::Sum{});
+      const double sum = lane.wave().reduce(gather.part_of(v, me, width), esker::Sum{});
       if (me == 0) gather.give_rank(v, static_cast<float>(sum), mine);
     }
     mine.dangling = lane.group().reduce(mine.dangling, esker::Sum{});

@@ -109,8 +109,7 @@ class Ranking {
   }
 
  private:
-  static constexpr std::uint64_t kMostParts = 1024;  // lanes of a CPU, groups of a GPU: as many as it holds
-  static constexpr std::uint32_t kGroupLanes = 256;
+  static constexpr std::uint64_t kMostParts = 1024;    // lanes of a CPU, groups of a GPU: as many as it holds
   static constexpr std::uint32_t kHostGroupLanes = 8;  // some groups a thread
   static constexpr std::uint64_t kLeastBlock = 64;     // edges
   static constexpr std::uint64_t kHostRuns = 256;      // of a lane
