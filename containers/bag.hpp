@@ -13,13 +13,11 @@
 #include <esker/atomic.hpp>
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
+#include <esker/containers/overflow.hpp>
 #include <esker/containers/sending.hpp>
 #include <esker/runtime.hpp>
 
 namespace esker::containers {
-
-ESKER_API std::string message_of_bag(const char* name, std::uint32_t pe, std::uint64_t came,
-                                     std::uint64_t capacity);
 
 namespace detail {
 

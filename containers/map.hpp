@@ -15,19 +15,10 @@
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
 #include <esker/containers/map_operations.hpp>
+#include <esker/containers/overflow.hpp>
 #include <esker/runtime.hpp>
 
 namespace esker::containers {
-
-/// Of a map that is full, over all PEs.
-struct Overflow {
-  std::uint64_t operations = 0;  // that found no room; 0: the map is not full
-  std::uint64_t held = 0;        // entries that it has
-  std::uint64_t made_for = 0;    // entries that allocate() was told
-  std::uint64_t needed = 0;      // entries that allocate() must be told
-};
-
-ESKER_API std::string message_of(const char* container, const char* name, const Overflow& overflow);
 
 /// Values of which the library makes sets: a key is there, or not; and how often it was inserted.
 struct Present {
@@ -50,8 +41,8 @@ struct Count {
 /// Memory.   Buckets of 4096 bytes; keys and values fill about half of them where a slot is up to 32 bytes,
 ///           less where slots are large. Slots never move, and the map does not grow.
 /// Errors.   A key that finds its bucket full is lost, and counted: size(), check(), save() and
-/// for_each_local()
-///           then throw an Error{kOutOfMemory} that says how many entries allocate() must be told.
+///           for_each_local() then throw an Error{kOutOfMemory} that says how many entries allocate() must be
+///           told.
 ///
 /// `Value` may have a member exists(), false for all zeros: a slot is then no larger than key and value. From
 /// then on it is true: no value that is assigned, and no visitor, makes it false.

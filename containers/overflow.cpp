@@ -1,8 +1,7 @@
 // What a full container says.
-#include <fmt/format.h>
+#include <esker/containers/overflow.hpp>
 
-#include <esker/containers/bag.hpp>
-#include <esker/containers/map.hpp>
+#include <fmt/format.h>
 
 namespace esker::containers {
 
@@ -15,9 +14,8 @@ std::string message_of(const char* container, const char* name, const Overflow& 
 
 std::string message_of_bag(const char* name, std::uint32_t pe, std::uint64_t came, std::uint64_t capacity) {
   return fmt::format(
-      "bag '{}' is full: PE {} was sent {} elements and has room for {}; make it for {} elements of each PE "
-      "or "
-      "more",
+      "bag '{}' is full: PE {} was sent {} elements and has room for {}; make it for {} elements of each "
+      "PE or more",
       name, pe, came, capacity, came);
 }
 

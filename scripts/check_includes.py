@@ -9,6 +9,8 @@ applications, which may name vendors. So may what an application is compared wit
 Public headers stand in include/esker/. cmake/public_headers.txt, which drives the installation too, lists them, each
 with the layer that it belongs to. One of them, mpi.hpp, includes MPI's, and no other may include it. Applications and examples include those and no others of the library.
 
+A file outside tests/ has at most 400 lines, or says in its first line why it has more.
+
 usage: check_includes.py [ROOT]     prints one line a violation; exits 1 if there is one
 """
 
@@ -35,6 +37,7 @@ PUBLIC_LIST = "cmake/public_headers.txt"
 # Beside one of each module that a program may do without. Of them esker.hpp has 11, which every program reads; the rest
 # stand apart since they take long to compile, or are for few programs.
 MOST_PUBLIC_HEADERS = 19
+MOST_LINES = 400
 MODULES = ("tasks", "pipeline", "transfer", "containers")
 FRONT_DOOR = PUBLIC_FOLDER + "esker.hpp"
 MPI_DOOR = PUBLIC_FOLDER + "mpi.hpp"  # includes MPI's header, for programs that do too
@@ -121,6 +124,9 @@ class Checker:
         self.files += 1
         if path in self.layer_of_public:
             self.check_detail(file)
+        text = file.read_text(encoding="utf-8").splitlines()
+        if len(text) > MOST_LINES and folder != "tests" and "Over 400 lines: " not in text[0]:
+            self.report(file, 1, f"{len(text)} lines, at most {MOST_LINES} where the first does not say why")
         for number, line in enumerate(code_lines(file.read_text(encoding="utf-8")), 1):
             if match := CONDITION.match(line):
                 conditions += -1 if match[1] == "endif" else 1

@@ -1,4 +1,5 @@
-// The lanes of a domain: a wave of a GPU, or a host thread that takes a batch as a loop.
+// The lanes of a domain: a wave of a GPU, or a host thread that takes a batch as a loop. Over 400 lines: two
+// classes with the same members, to be read side by side.
 #pragma once
 
 #include <cstdint>
