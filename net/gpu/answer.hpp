@@ -1,4 +1,4 @@
-// The progress kernel's part in requests that travel: it applies them and sends their replies.
+// Requests of packages: a progress kernel applies them and sends their replies.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,8 @@ template <class ActiveLanes>
 ESKER_HD void call_handler(const PeState& pe_state, const OneHandler<RequestCall>& /*handler*/,
                            const Messages& m, const ActiveLanes& /*active*/, const Position& mine) {
   HandlerContext context(pe_state, m.source, m.command.handler);
-  const std::uint32_t bytes = operand_bytes(m.command.operand);
-  const std::uint32_t reply_at = message_words(m.command) - 1;
   for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
-    const std::uint64_t offset = m.offset(i);
-    if (!is_inside(pe_state.heap, offset, bytes, bytes) &&
-        !may_be_inside(pe_state, offset, bytes, bytes, m.source))
-      continue;
-    const Fetched fetched =
-        fetch_any(m.command, pe_state.heap.base + offset, m.word(1, i), reply_at > 1 ? m.word(2, i) : 0);
-    const ReplyMessage reply =
-        reply_message(m.command, m.width, m.source, fetched, [&](std::uint32_t r) { return m.word(r, i); });
+    const ReplyMessage reply = apply_request(pe_state, m, i);
     detail::SenderAccess::post_words(context, reply.command, reply.width, reply.words);
   }
   context.count();

@@ -81,32 +81,16 @@ ESKER_HD inline void answer_frequent(const PeState& pe_state, const Messages& m,
   }
 }
 
-/// Requests of any kind.
-ESKER_HD inline void answer_rest(const PeState& pe_state, const Messages& m, const ReplyRows& replies,
-                                 const Position& mine) {
-  const std::uint32_t bytes = operand_bytes(m.command.operand);
-  const std::uint32_t reply_at = message_words(m.command) - 1;
-  for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
-    const std::uint64_t offset = m.offset(i);
-    Fetched fetched{};
-    if (is_inside(pe_state.heap, offset, bytes, bytes) ||
-        may_be_inside(pe_state, offset, bytes, bytes, m.source)) {
-      fetched =
-          fetch_any(m.command, pe_state.heap.base + offset, m.word(1, i), reply_at > 1 ? m.word(2, i) : 0);
-    }
-    const ReplyMessage reply =
-        reply_message(m.command, m.width, m.source, fetched, [&](std::uint32_t r) { return m.word(r, i); });
-    for (std::uint32_t r = 0; r < reply.width; ++r) replies.words[r * replies.stride + i] = reply.words[r];
-  }
-}
-
 /// Applies requests and writes their replies. Collective over the active lanes, of which this one is `mine`.
 ESKER_NOINLINE ESKER_HD inline void answer(const PeState& pe_state, Messages m, ReplyRows replies,
                                            Position mine) {
   if (is_frequent_request(m.command)) {
     answer_frequent(pe_state, m, replies, mine);
   } else {
-    answer_rest(pe_state, m, replies, mine);
+    for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
+      const ReplyMessage reply = apply_request(pe_state, m, i);
+      for (std::uint32_t r = 0; r < reply.width; ++r) replies.words[r * replies.stride + i] = reply.words[r];
+    }
   }
 }
 
