@@ -48,6 +48,13 @@ void call_everywhere(Runtime& rt, const Add& add, const Counts& counts, std::uin
   });
 }
 
+/// Each lane asks the other PE of two for the number of those before it.
+void ask_other(Runtime& rt, const Counts& results, const Counts& counter) {
+  rt.launch(results.size(), [=] ESKER_LAMBDA(WorkItem item) {
+    shmem_fetch_inc(item, &results[item.global_id()], counter.data(), 1 - item.pe());
+  });
+}
+
 // Passes of a PE read what its lanes share while the heap's end changes in it.
 TEST(PeerMemory, TheHeapGrowsWhilePeersSend) {
   constexpr std::uint32_t kRounds = 20;
@@ -77,9 +84,7 @@ TEST(PeerMemory, RequestsTravelToAPeThatReachesTheOneThatAsks) {
   pes.run([](Runtime& rt) {
     const auto counter = rt.heap().allocate<std::uint64_t>(1);
     const auto results = rt.heap().allocate<std::uint64_t>(kLanes);
-    rt.launch(kLanes, [=] ESKER_LAMBDA(WorkItem item) {
-      shmem_fetch_inc(item, &results[item.global_id()], counter.data(), 1 - item.pe());
-    });
+    ask_other(rt, results, counter);
     rt.quiet();
     std::vector<std::uint64_t> got = rt.heap().read(results);
     std::sort(got.begin(), got.end());
