@@ -172,7 +172,7 @@ ESKER_HD constexpr Command reply_to(Command request) {
 ESKER_HD constexpr std::uint32_t value_words(Operand operand) { return operand == Operand::kBytes16 ? 2 : 1; }
 
 /// Words of the reply to a request of `width` words.
-constexpr std::uint32_t reply_words(Command request, std::uint32_t width) {
+ESKER_HD constexpr std::uint32_t reply_words(Command request, std::uint32_t width) {
   if (request.handler == 0) return 1 + value_words(request.operand);
   return 1 + operand_bytes(request.operand) / 8 + width - message_words(request);
 }

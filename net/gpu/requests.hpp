@@ -84,14 +84,13 @@ ESKER_HD ReplyMessage reply_message(Command request, std::uint32_t width, std::u
   reply.words[0] = address_word(pe, word(at) & kOffsetMask);
   reply.words[1] = fetched.words[0];
   reply.words[2] = fetched.words[1];
-  reply.width = 1 + value_words(request.operand);
+  reply.width = reply_words(request, width);
   if (request.handler == 0) return reply;
   for (std::uint32_t r = 1 + filled, from = at + 1; from < width; ++r, ++from) reply.words[r] = word(from);
   if (filled == 0) {  // in the low bytes of the first word
     const std::uint64_t mask = (std::uint64_t{1} << 8 * bytes) - 1;
     reply.words[1] = (reply.words[1] & ~mask) | (fetched.words[0] & mask);
   }
-  reply.width = 1 + filled + width - message_words(request);
   return reply;
 }
 
