@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include <esker/statistics.hpp>
+#include <esker/aggregator/statistics.hpp>
 
 namespace esker {
 

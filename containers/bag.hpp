@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
 #include <esker/containers/overflow.hpp>
 #include <esker/containers/sending.hpp>
+#include <esker/lane.hpp>
 #include <esker/runtime.hpp>
 
 namespace esker::containers {

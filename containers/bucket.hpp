@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/containers/hash.hpp>
 #include <esker/device/platform.hpp>
+#include <esker/lane.hpp>
 #include <esker/net/handler.hpp>
 
 namespace esker::containers {

@@ -7,8 +7,8 @@
 #include <iostream>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 namespace {
 

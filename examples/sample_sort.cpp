@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <esker/collectives.hpp>
-#include <esker/communicator.hpp>
 #include <esker/config.hpp>
 #include <esker/esker.hpp>
 

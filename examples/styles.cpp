@@ -11,9 +11,8 @@
 #include <span>
 #include <vector>
 
-#include <esker/atomic.hpp>
-#include <esker/election.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What this library was built as: ESKER_BUILT_COMMIT is written in each build, runtime/CMakeLists.txt has the
 // other definitions.
-#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <built_commit.hpp>

@@ -1,5 +1,5 @@
 // The command line of a program, on Boost.Program_options.
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,6 @@
 #include <boost/program_options/parsers.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
-#include <esker/command_line.hpp>
 #include <esker/device/check.hpp>
 #include <esker/runtime/config_sources.hpp>
 #include <esker/runtime/config_table.hpp>

@@ -1,5 +1,5 @@
 // Groups of processes and of threads.
-#include <esker/communicator.hpp>
+#include <esker/config.hpp>
 
 #include <fmt/format.h>
 

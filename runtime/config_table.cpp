@@ -10,8 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <esker/build_info.hpp>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 namespace esker::detail {
 namespace {

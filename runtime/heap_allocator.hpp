@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <esker/heap.hpp>
 #include <esker/net/failure.hpp>
 #include <esker/runtime/collectives.hpp>
 #include <esker/runtime/device_context.hpp>
 #include <esker/runtime/heap_memory.hpp>
 #include <esker/runtime/lane_executor.hpp>
+#include <esker/shmem.hpp>
 
 namespace esker {
 

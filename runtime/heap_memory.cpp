@@ -14,7 +14,7 @@
 #include <string>
 
 #include <esker/device/error.hpp>
-#include <esker/heap.hpp>
+#include <esker/shmem.hpp>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ 22  // Linux 5.14

@@ -1,5 +1,5 @@
 // Text to values and back, in integers throughout: a size is exact or an error.
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
 // What a Communicator stands for.
 #pragma once
 
-#include <esker/communicator.hpp>
 #include <esker/config.hpp>
 #include <esker/runtime/medium.hpp>
 

@@ -1,5 +1,5 @@
 // Stage statistics as JSON.
-#include <esker/statistics.hpp>
+#include <esker/aggregator/statistics.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

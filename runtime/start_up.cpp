@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <esker/aggregator/command.hpp>
-#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 #include <esker/device/device_backend.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/hash.hpp>

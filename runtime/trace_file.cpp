@@ -11,7 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/ranges.hpp>
 #include <esker/device/trace_json.hpp>

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include <esker/aggregator/statistics.hpp>
 #include <esker/aggregator/trace.hpp>
 #include <esker/net/stage_counters.hpp>
-#include <esker/statistics.hpp>
 
 namespace esker {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../graph/edge_chunks.hpp"
 #include "../graph/list_runs.hpp"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../graph/distributed_graph.hpp"
 #include "../graph/edge_chunks.hpp"

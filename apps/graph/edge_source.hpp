@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../inputs/file/part.hpp"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 namespace graph {
 

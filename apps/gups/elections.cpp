@@ -1,7 +1,7 @@
 // One kernel an election, whatever the operation.
 #include "elections.hpp"
 
-#include <esker/election.hpp>
+#include <esker/lane.hpp>
 
 namespace gups {
 namespace {

@@ -4,7 +4,7 @@
 // function of the seed, p and k alone, so any PE can recompute any stream: verification takes back, on the
 // words that it owns, what every PE has sent, and finds the table as it was.
 #include <fmt/format.h>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include <algorithm>

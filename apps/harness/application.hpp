@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../styles/superstep.hpp"

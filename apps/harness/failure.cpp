@@ -2,7 +2,7 @@
 #include "failure.hpp"
 
 #include <fmt/format.h>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <array>
 #include <cstdio>

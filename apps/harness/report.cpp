@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <esker/build_info.hpp>
 #include <esker/config.hpp>
 
 #include <algorithm>

@@ -12,8 +12,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/build_info.hpp>
-#include <esker/command_line.hpp>
 #include <esker/config.hpp>
 
 #include "topology.hpp"

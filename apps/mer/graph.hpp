@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../styles/message.hpp"
 #include "table.hpp"

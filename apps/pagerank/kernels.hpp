@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../graph/edge_traversal.hpp"
 #include "../graph/mirrors.hpp"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 
 #include "../harness/output.hpp"
 

@@ -10,8 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <esker/build_info.hpp>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/device.hpp>
 #include <esker/transfer.hpp>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include "kernels.hpp"
 

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <esker/atomic.hpp>
 #include <esker/lane.hpp>
 #include <esker/tasks.hpp>
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../graph/distributed_graph.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include <esker/atomic.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../graph/edge_chunks.hpp"
 

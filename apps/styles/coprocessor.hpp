@@ -9,8 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <esker/atomic.hpp>
-#include <esker/election.hpp>
+#include <esker/lane.hpp>
 
 #include "exchange.hpp"
 #include "message.hpp"

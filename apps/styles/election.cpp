@@ -1,6 +1,6 @@
 #include "election.hpp"
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 namespace styles {
 

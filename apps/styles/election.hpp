@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/election.hpp>
+#include <esker/lane.hpp>
 
 #include "message.hpp"
 #include "superstep.hpp"

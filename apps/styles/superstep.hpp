@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <esker/election.hpp>
+#include <esker/lane.hpp>
 
 #include "../harness/report.hpp"
 #include "coprocessor.hpp"

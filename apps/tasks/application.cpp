@@ -8,7 +8,6 @@
 #include <span>
 #include <utility>
 
-#include <esker/build_info.hpp>
 #include <esker/config.hpp>
 
 #include "../harness/failure.hpp"

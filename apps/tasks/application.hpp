@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <esker/command_line.hpp>
 #include <esker/config.hpp>
 #include <esker/device.hpp>
 #include <esker/distributed_tasks.hpp>

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 namespace {
 

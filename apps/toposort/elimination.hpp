@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/containers.hpp>
 #include <esker/esker.hpp>
+#include <esker/lane.hpp>
 
 #include "../sparse/matrix.hpp"
 

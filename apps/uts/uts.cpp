@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/distributed_tasks.hpp>
+#include <esker/lane.hpp>
 #include <esker/tasks.hpp>
 
 #include "../harness/application.hpp"

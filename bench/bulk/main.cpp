@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../harness/figures.hpp"

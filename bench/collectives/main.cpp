@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <esker/collectives.hpp>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/esker.hpp>
 
 #include "../harness/figures.hpp"

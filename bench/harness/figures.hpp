@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include "report.hpp"
 

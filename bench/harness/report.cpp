@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <esker/build_info.hpp>
+#include <esker/config.hpp>
 
 namespace esker::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/device.hpp>
 #include <esker/esker.hpp>
 

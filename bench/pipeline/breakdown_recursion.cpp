@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/lane.hpp>
 
 #include "breakdown.hpp"

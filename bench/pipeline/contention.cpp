@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <esker/atomic.hpp>
+#include <esker/lane.hpp>
 
 #include "bench.hpp"
 

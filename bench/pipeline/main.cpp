@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/device.hpp>
 
 #include "../harness/figures.hpp"

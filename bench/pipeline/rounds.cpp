@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <esker/atomic.hpp>
 #include <esker/lane.hpp>
 
 #include "bench.hpp"

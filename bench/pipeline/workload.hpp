@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include <esker/atomic.hpp>
+#include <esker/lane.hpp>
 
 #include "words.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include <esker/communicator.hpp>
+#include <esker/config.hpp>
 #include <esker/runtime.hpp>
 
 namespace esker {

@@ -1,26 +1,39 @@
-// The public interface of Esker. Nothing here includes CUDA, HIP, MPI or UCX.
+// A PE's part of the job. Nothing here includes CUDA, HIP, MPI or UCX.
+//
+//   Runtime        launches kernels, waits, registers handlers; the program's own operations
+//   Statistics, StageStatistics    what a PE has done so far
+//
+// What a kernel takes to send messages, the first argument of the shmem_ operations:
+//
+//   WorkItem      a Lane that sends; passed by value. On the CPU its lanes run as a plain loop.
+//   GroupItem&    a lane that also works with its group: wave(), group(), group_lane(), elections
+//   KernelItem    a GroupItem that a kernel launched by the user makes from a DeviceContext
+//
+// Each has pe(), n_pes(), global_id(), group_id(), lanes(), lane() and group_lanes().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include <esker/aggregator/statistics.hpp>
 #include <esker/device/cpu/launch.hpp>
 #include <esker/error.hpp>
 #include <esker/handler.hpp>
-#include <esker/heap.hpp>
 #include <esker/runtime/block_operations.hpp>
+#include <esker/runtime/group_item.hpp>
 #include <esker/runtime/host_operations.hpp>
 #include <esker/runtime/host_worker.hpp>
+#include <esker/runtime/kernel_item.hpp>
+#include <esker/runtime/work_item.hpp>
 #include <esker/shmem.hpp>
-#include <esker/statistics.hpp>
-#include <esker/work_item.hpp>
 
 namespace esker {
 
-class Communicator;  // <esker/communicator.hpp>, and for an MPI_Comm <esker/mpi.hpp>
+class Communicator;  // <esker/config.hpp>, and for an MPI_Comm <esker/mpi.hpp>
 struct Config;       // <esker/config.hpp>
 class Device;        // <esker/device.hpp>
 
@@ -57,8 +70,8 @@ struct Dispatch;
 ///          kept and thrown by this PE's next call, or by the one that waits. Misuse aborts.
 ///
 /// A process may have several, one after the other or at a time, over all PEs or over some of them
-/// (<esker/communicator.hpp>), but for one case: a Runtime that initialises MPI finalises it, so none can
-/// follow or join it. Programs that need that initialise MPI themselves.
+/// (Communicator in <esker/config.hpp>), but for one case: a Runtime that initialises MPI finalises it, so
+/// none can follow or join it. Programs that need that initialise MPI themselves.
 class ESKER_API Runtime : public HostOperations, public BlockOperations {
  public:
   /// Collective. Takes its own options out of argc and argv (--node-buffer-bytes 64KiB, ...), reads

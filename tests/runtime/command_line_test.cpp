@@ -1,5 +1,5 @@
 // The command line of a program, and the runtime's options taken out of one.
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include <esker/communicator.hpp>
+#include <esker/config.hpp>
 #include <esker/runtime.hpp>
 
 #include <gtest/gtest.h>

@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <esker/build_info.hpp>
 #include <esker/device/error.hpp>
 
 namespace esker {

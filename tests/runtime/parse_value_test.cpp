@@ -1,5 +1,5 @@
 // Text to values and back.
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <cstdint>
 #include <iostream>

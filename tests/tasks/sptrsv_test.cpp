@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include "../../apps/sptrsv/system.hpp"
 #include "../../apps/sptrsv/system_file.hpp"

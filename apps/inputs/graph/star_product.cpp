@@ -1,7 +1,7 @@
 #include "star_product.hpp"
 
 #include <fmt/format.h>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 #include <esker/error.hpp>
 
 #include <stdexcept>

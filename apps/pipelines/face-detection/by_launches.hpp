@@ -10,7 +10,6 @@
 #include <future>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/device.hpp>
 #include <esker/lane.hpp>
 

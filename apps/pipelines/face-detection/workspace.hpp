@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <esker/atomic.hpp>
 #include <esker/device.hpp>
 #include <esker/lane.hpp>
 

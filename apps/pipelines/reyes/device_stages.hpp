@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/lane.hpp>
 
 #include "micropolygon.hpp"

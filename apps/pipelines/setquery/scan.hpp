@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include <esker/atomic.hpp>
 #include <esker/lane.hpp>
 #include <esker/pipeline.hpp>
 

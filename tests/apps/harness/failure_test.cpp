@@ -1,6 +1,6 @@
 // What PEs end with when some of them fail.
 #include <esker/apps/harness/failure.hpp>
-#include <esker/command_line.hpp>
+#include <esker/config.hpp>
 
 #include <new>
 #include <stdexcept>
