@@ -17,8 +17,6 @@ struct Clustering {
   std::uint32_t pes;
   double scale;          // 2^s
   std::uint32_t stride;  // words between two sums
-  // Words between two coordinates of a centroid, as vectors of the CPU want it; 0: centroids are rows.
-  std::uint32_t centroid_stride;
 
   /// Words of a cluster's row: a sum of each coordinate, and the count.
   ESKER_HD std::uint32_t row_words() const { return dimensions + 1; }
@@ -28,11 +26,7 @@ struct Clustering {
     return (std::uint64_t{cluster / pes} * row_words() + column) * stride;
   }
   ESKER_HD std::uint64_t centroid_word(std::uint32_t cluster, std::uint32_t dimension) const {
-    return centroid_stride == 0 ? std::uint64_t{cluster} * dimensions + dimension
-                                : std::uint64_t{dimension} * centroid_stride + cluster;
-  }
-  std::uint64_t centroid_words() const {
-    return std::uint64_t{dimensions} * (centroid_stride == 0 ? clusters : centroid_stride);
+    return std::uint64_t{cluster} * dimensions + dimension;
   }
   /// What a point adds to word `column` of its cluster.
   ESKER_HD std::int64_t addend(const double* point, std::uint32_t column) const {
@@ -50,10 +44,9 @@ struct Clustering {
         const double difference = point[d] - centroids[centroid_word(c, d)];
         distance += difference * difference;
       }
-      if (c == 0 || distance < least) {
-        best = c;
-        least = distance;
-      }
+      const bool is_nearer = c == 0 || distance < least;  // selected, not branched on: nobody can predict it
+      best = is_nearer ? c : best;
+      least = is_nearer ? distance : least;
     }
     return best;
   }

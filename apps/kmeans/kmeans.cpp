@@ -146,22 +146,6 @@ double scale_of(const Problem& p) {
   return std::ldexp(1.0, std::min(s, 1000));  // 2^s is finite for the smallest coordinates too
 }
 
-/// Centroids in rows, as kernels want them and back.
-std::vector<double> to_kernels(const Clustering& k, const std::vector<double>& rows) {
-  std::vector<double> words(k.centroid_words(), std::numeric_limits<double>::infinity());
-  for (std::uint32_t c = 0; c < k.clusters; ++c)
-    for (std::uint32_t d = 0; d < k.dimensions; ++d)
-      words[k.centroid_word(c, d)] = rows[std::uint64_t{c} * k.dimensions + d];
-  return words;
-}
-std::vector<double> from_kernels(const Clustering& k, const std::vector<double>& words) {
-  std::vector<double> rows(std::uint64_t{k.clusters} * k.dimensions);
-  for (std::uint32_t c = 0; c < k.clusters; ++c)
-    for (std::uint32_t d = 0; d < k.dimensions; ++d)
-      rows[std::uint64_t{c} * k.dimensions + d] = words[k.centroid_word(c, d)];
-  return rows;
-}
-
 int run(int argc, char** argv) {
   Options o;
   esker::CommandLine line("esker-kmeans", "Groups points into clusters (Lloyd's algorithm).");
@@ -200,16 +184,12 @@ int run(int argc, char** argv) {
   // Lanes of a GPU add to the few sums by the million: what lies in one line of its memory is added to in
   // turn.
   const std::uint32_t stride = rt.runs_on_device() ? 128 / sizeof(std::int64_t) : 1;
-  const Clustering clustering{
-      static_cast<std::uint32_t>(o.clusters),
-      static_cast<std::uint32_t>(problem.columns),
-      rt.n_pes(),
-      scale_of(problem),
-      stride,
-      rt.runs_on_device() ? 0 : kmeans::centroid_stride(static_cast<std::uint32_t>(o.clusters))};
+  const Clustering clustering{static_cast<std::uint32_t>(o.clusters),
+                              static_cast<std::uint32_t>(problem.columns), rt.n_pes(), scale_of(problem),
+                              stride};
   auto& heap = rt.heap();
   const auto points = heap.allocate<double>(problem.most_rows * clustering.dimensions);
-  const auto centroids = heap.allocate<double>(clustering.centroid_words());
+  const auto centroids = heap.allocate<double>(problem.start.size());
   // Iterations take turns: one's sums are read while the other's are cleared.
   const std::uint64_t words = std::uint64_t{clustering.rows()} * clustering.row_words() * clustering.stride;
   const esker::SymmetricArray<std::int64_t> sums[2] = {heap.allocate<std::int64_t>(words),
@@ -233,7 +213,7 @@ int run(int argc, char** argv) {
       [&] {
         const std::vector<std::int64_t> zeros(words);
         heap.write(sums[0], 0, std::span<const std::int64_t>(zeros));
-        heap.write(centroids, 0, std::span<const double>(to_kernels(clustering, problem.start)));
+        heap.write(centroids, 0, std::span<const double>(problem.start));
       },
       [&] {
         for (std::uint64_t i = 0; i < o.iterations; ++i) {
@@ -257,7 +237,7 @@ int run(int argc, char** argv) {
           rt.all_reduce(std::span<double>(expected), esker::Reduction::kSum);
         }
         std::uint64_t wrong = 0;
-        const auto found = from_kernels(clustering, heap.read(centroids));
+        const auto found = heap.read(centroids);
         for (std::size_t i = 0; i < found.size(); ++i)
           wrong += std::abs(found[i] - expected[i]) <= 1e-6 * problem.most ? 0 : 1;
         const auto last = heap.read(sums[(o.iterations - 1) % 2]);
@@ -267,8 +247,7 @@ int run(int argc, char** argv) {
         }
         return wrong;
       });
-  const auto centres = rt.pe() == 0 ? from_kernels(clustering, heap.read(centroids))
-                                    : std::vector<double>(problem.start.size());
+  const auto centres = rt.pe() == 0 ? heap.read(centroids) : std::vector<double>(problem.start.size());
   o.write_output(
       rt, centres.size(), [&](std::uint64_t i) { return std::bit_cast<std::uint64_t>(centres[i]); },
       [&](std::string& text, std::uint64_t i, std::uint64_t word) {
