@@ -77,6 +77,7 @@ void Network::add_device(DeviceEngine& engine, bool applies) {
   if (applies) {
     dispatch_.set_applier(*stage);
     blocks_.set_memory(engine);
+    shipping_.receive_for(engine);
     trace_.set_applied_elsewhere();
   }
   device_stage_ = std::move(stage);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <esker/device/error.hpp>
+#include <esker/net/device_engine.hpp>
 
 namespace esker {
 
@@ -126,6 +127,11 @@ void Shipping::give_back(Buffer* buffer) {
   if (buffer->home == nullptr && buffer->messages > 0) grown_.remove(buffer->capacity);
   if (buffer->messages > 0) ++given_back_;  // who fills buffers may wait for it
   recycle(buffer);
+}
+
+void Shipping::receive_for(DeviceEngine& engine) {
+  if (const std::size_t bytes = transport_.receive_bytes(); bytes > 0)
+    transport_.receive_into(engine.frame_memory(bytes));
 }
 
 std::optional<Arrival> Shipping::try_receive() {

@@ -17,6 +17,8 @@
 
 namespace esker {
 
+class DeviceEngine;
+
 struct ShippingSettings {
   std::uint32_t destinations;     // n_pes; more in the one-node projection, where all of them are this PE
   std::uint32_t submit_capacity;  // buffers that can be closed and not yet taken
@@ -63,6 +65,9 @@ class Shipping {
   /// Gives back what receivers have taken.
   Moved collect();
 
+  /// Before the first step: frames arrive where `engine` has its GPU read them, if the transport lets us
+  /// choose.
+  void receive_for(DeviceEngine& engine);
   /// A frame that has arrived, of whatever kind, checked as a whole.
   std::optional<Arrival> try_receive();
   /// A buffer for this PE, which passes no transport.

@@ -87,6 +87,11 @@ class Transport {
   /// caller may sleep here, if it tries once more to receive, and tests its gather, in the check of wait():
   /// not for long, since other peers do not ring. nullptr: nobody does.
   virtual Doorbell* bell() { return nullptr; }
+  /// Memory in which frames arrive, if the caller may choose it; 0: the transport, or its library, does.
+  virtual std::size_t receive_bytes() const { return 0; }
+  /// Before the first try_receive(): that memory, aligned to 128 bytes, such as a GPU reads itself. Kept for
+  /// as long as a frame may arrive there.
+  virtual void receive_into(std::shared_ptr<std::byte> /*memory*/) {}
   virtual std::optional<Frame> try_receive() = 0;
   virtual void release(const Frame& frame) = 0;
 

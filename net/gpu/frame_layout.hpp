@@ -38,8 +38,9 @@ struct ReplyRun {
 };
 
 /// A frame's slot: the table of its chunks, which ends where the frame begins and starts with the last chunk.
-/// So table and frame are one copy, whatever the number of chunks. The host's staging slot is laid out alike.
-/// Once it is copied, lanes write replies over the frame, which they find on the device.
+/// The host's staging slot is laid out alike, so table and frame are one copy, unless the frame is copied
+/// from where it has arrived. Once that is done, lanes write replies over the frame, which they find on the
+/// device.
 struct FrameLayout {
   std::uint64_t frame_at = 0;      // of the frame in its slot
   std::uint64_t slot_bytes = 0;    // of table and frame

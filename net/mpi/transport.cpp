@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include <esker/device/error.hpp>
+#include <esker/device/platform.hpp>
 #include <esker/net/host.hpp>
 #include <esker/net/mpi/communicator.hpp>
 #include <esker/net/mpi/exchange.hpp>
@@ -56,7 +57,8 @@ struct Peer {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(TransportLimits limits, MPI_Comm of) : limits_{limits} {
+  MpiTransport(TransportLimits limits, MPI_Comm of)
+      : limits_{limits}, bytes_each_{(limits.frame_bytes + kLineBytes - 1) / kLineBytes * kLineBytes} {
     int initialised = 0;
     MPI_Initialized(&initialised);
     if (initialised == 0) {
@@ -92,9 +94,7 @@ class MpiTransport final : public Transport {
     return count;
   }
 
-  std::uint64_t frame_memory_bytes() const override {
-    return std::uint64_t{limits_.receives} * limits_.frame_bytes;
-  }
+  std::uint64_t frame_memory_bytes() const override { return receive_bytes(); }
 
   std::string name() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -143,8 +143,10 @@ class MpiTransport final : public Transport {
     sent_.resize(kept);
   }
 
+  std::size_t receive_bytes() const override { return limits_.receives * bytes_each_; }
+  void receive_into(std::shared_ptr<std::byte> memory) override { memory_ = std::move(memory); }
   std::optional<Frame> try_receive() override {
-    if (receives_.empty()) post_all();
+    if (requests_.empty()) post_all();
     if (ready_.empty()) {
       int done = 0;
       const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
@@ -160,7 +162,7 @@ class MpiTransport final : public Transport {
         int bytes = 0;
         MPI_Get_count(&status, MPI_BYTE, &bytes);
         const auto slot = static_cast<std::uint32_t>(indices_[static_cast<std::size_t>(i)]);
-        ready_.push_back({{receives_[slot].bytes.get(), static_cast<std::size_t>(bytes)}, slot});
+        ready_.push_back({{memory_of(slot), static_cast<std::size_t>(bytes)}, slot});
       }
       if (ready_.empty()) return std::nullopt;
     }
@@ -248,7 +250,7 @@ class MpiTransport final : public Transport {
             "MPI_Testall");
     } while (all_done == 0 && std::chrono::steady_clock::now() < until);
     const std::lock_guard lock(stays_.mutex);
-    if (all_done == 0) stays_.receives.push_back(std::move(receives_));
+    if (all_done == 0) stays_.receives.push_back(std::move(memory_));
     if (gather_ != MPI_REQUEST_NULL) stays_.gathers.push_back(std::move(gather_memory_));
     if (moving_) stays_.exchanges.push_back(std::move(moving_));
     std::vector<void*> tokens;
@@ -256,13 +258,6 @@ class MpiTransport final : public Transport {
     return tokens;
   }
 
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{128}); }
-  };
-  struct Receive {
-    explicit Receive(std::size_t size) : bytes{new (std::align_val_t{128}) std::byte[size]} {}
-    std::unique_ptr<std::byte[], Free> bytes;
-  };
   struct GatherMemory {
     explicit GatherMemory(std::uint32_t n_pes) : all(n_pes) {}
     GatherBlock mine;
@@ -271,7 +266,7 @@ class MpiTransport final : public Transport {
   /// Memory that MPI may touch for as long as the process lives; never freed.
   struct Stays {
     std::mutex mutex;  // Runtimes of one process end side by side
-    std::vector<std::vector<Receive>> receives;
+    std::vector<std::shared_ptr<std::byte>> receives;
     std::vector<std::unique_ptr<GatherMemory>> gathers;
     std::vector<std::unique_ptr<Moving>> exchanges;
   };
@@ -279,20 +274,24 @@ class MpiTransport final : public Transport {
 
   /// At the first call for frames: over a transport of another kind there is none.
   void post_all() {
-    for (std::uint32_t i = 0; i < limits_.receives; ++i) {
-      receives_.emplace_back(limits_.frame_bytes);
-      requests_.push_back(MPI_REQUEST_NULL);
-      post(i);
+    if (memory_ == nullptr) {
+      constexpr std::align_val_t kLine{kLineBytes};
+      memory_ = {new (kLine) std::byte[receive_bytes()],
+                 [](std::byte* bytes) { ::operator delete[](bytes, kLine); }};
     }
+    requests_.assign(limits_.receives, MPI_REQUEST_NULL);
+    for (std::uint32_t i = 0; i < limits_.receives; ++i) post(i);
     indices_.resize(limits_.receives);
     statuses_.resize(limits_.receives);
   }
 
   void post(std::uint32_t slot) {
-    check(MPI_Irecv(receives_[slot].bytes.get(), static_cast<int>(limits_.frame_bytes), MPI_BYTE,
-                    MPI_ANY_SOURCE, kTag, comm_, &requests_[slot]),
+    check(MPI_Irecv(memory_of(slot), static_cast<int>(limits_.frame_bytes), MPI_BYTE, MPI_ANY_SOURCE, kTag,
+                    comm_, &requests_[slot]),
           "MPI_Irecv");
   }
+
+  std::byte* memory_of(std::uint32_t slot) const { return memory_.get() + slot * bytes_each_; }
 
   void meet_peers() {
     const Peer mine{Host::here().identity(), getpid(), read_status(getpid()).started};
@@ -302,6 +301,7 @@ class MpiTransport final : public Transport {
   }
 
   const TransportLimits limits_;
+  const std::size_t bytes_each_;  // from one frame's memory to the next one's
   MPI_Comm comm_ = MPI_COMM_NULL;
   bool finalise_ = false;
   int threads_ = MPI_THREAD_SINGLE;  // what MPI allows
@@ -320,7 +320,7 @@ class MpiTransport final : public Transport {
   std::vector<std::uint32_t> under_way_;  // sends, by PE
   std::vector<int> sent_indices_;
 
-  std::vector<Receive> receives_;
+  std::shared_ptr<std::byte> memory_;  // of the receives
   std::vector<MPI_Request> requests_;
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;

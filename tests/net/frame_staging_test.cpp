@@ -23,7 +23,8 @@ class Staged {
     std::memcpy(&header, bytes.data(), sizeof header);
     layout_ = FrameLayout::of(frame_bytes == 0 ? header.bytes : frame_bytes);
     words_.resize(layout_.slot_bytes / 8);
-    chunks_ = stage_frame(header, bytes.data(), layout_, slot(), replies_);
+    std::memcpy(slot() + layout_.frame_at, bytes.data(), bytes.size());
+    chunks_ = cut_frame(header, bytes.data(), layout_, slot(), replies_);
     EXPECT_LE(chunks_ * sizeof(Chunk), layout_.frame_at) << "the table fits in front of the frame";
     EXPECT_EQ(std::memcmp(slot() + layout_.frame_at, bytes.data(), bytes.size()), 0);
   }

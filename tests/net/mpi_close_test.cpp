@@ -36,8 +36,8 @@ struct Delete {
 /// Blocks like the transport's, so that the allocator gives out those that the transport gave back.
 class Blocks {
  public:
-  explicit Blocks(std::size_t bytes) : bytes_{bytes} {
-    for (std::uint32_t i = 0; i < 4 * kReceives; ++i) {
+  Blocks(std::uint32_t n, std::size_t bytes) : bytes_{bytes} {
+    for (std::uint32_t i = 0; i < n; ++i) {
       blocks_.emplace_back(new (std::align_val_t{128}) std::byte[bytes]);
       std::fill_n(blocks_.back().get(), bytes, kFree);
     }
@@ -72,11 +72,13 @@ void leave_one_by_one(std::size_t bytes, bool by_ucx, int pe) {
     transport->begin_gather({});
     require(transport->close(false).empty(), "PE 1 has sent nothing");
     transport.reset();
-    const Blocks mine(bytes);
-    const Blocks small(2 * sizeof(esker::GatherBlock));
+    const Blocks mine(4 * kReceives, bytes);
+    const Blocks together(4, kReceives * bytes);
+    const Blocks small(4 * kReceives, 2 * sizeof(esker::GatherBlock));
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);  // MPI makes progress in here
-    require(mine.untouched(), "a frame was written into memory that PE 1's transport had given back");
+    require(mine.untouched() && together.untouched(),
+            "a frame was written into memory that PE 1's transport had given back");
     require(small.untouched(), "a gather was written into memory that PE 1's transport had given back");
     return;
   }

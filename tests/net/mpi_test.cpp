@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -48,13 +49,22 @@ constexpr Obstacle kObstacles[] = {{"descriptors", "PE 1: memfd_create: Too many
 
 bool all_share = false;
 
-/// "": MPI alone. "shared": with shared memory. "hosts": with it, on hosts of two PEs. The name of an
+/// "": MPI alone. "memory": into memory that it is given. "shared": with shared memory. "hosts": with it, on hosts of two PEs. The name of an
 /// obstacle: nobody shares. "must_" before it: PE 0 says that all must, which is an error everywhere: null
 /// then.
 std::unique_ptr<Transport> connect(std::string_view how) {
   TransportLimits limits = kLimits;
   std::unique_ptr<Transport> mpi = mpi::connect(limits);
   if (how.empty()) return mpi;
+  if (how == "memory") {
+    const std::size_t bytes = mpi->receive_bytes();
+    constexpr std::align_val_t kLine{128};
+    const std::shared_ptr<std::byte> memory{new (kLine) std::byte[bytes],
+                                            [](std::byte* at) { ::operator delete[](at, kLine); }};
+    receive_memory = {memory.get(), bytes};
+    mpi->receive_into(memory);
+    return mpi;
+  }
   const std::uint32_t pe = mpi->pe();
   const bool must = how.rfind("must_", 0) == 0;
   if (must) how.remove_prefix(5);

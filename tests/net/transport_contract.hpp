@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -24,6 +25,8 @@ namespace esker::testing {
 
 /// Small, so that frames queue up behind those that nobody has released.
 inline constexpr TransportLimits kLimits{1000, 4};
+/// What the transport was to receive into; empty: it has memory of its own.
+inline std::span<const std::byte> receive_memory;
 
 /// Steps until `step` returns true; throws if that takes too long.
 template <class Step>
@@ -141,6 +144,10 @@ class Incoming {
   void check(const Frame& frame) {
     ASSERT_GE(frame.bytes.size(), sizeof(Label));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(frame.bytes.data()) % 8, 0u);
+    if (!receive_memory.empty()) {
+      EXPECT_GE(frame.bytes.data(), receive_memory.data());
+      EXPECT_LE(frame.bytes.data() + frame.bytes.size(), receive_memory.data() + receive_memory.size());
+    }
     Label label;
     std::memcpy(&label, frame.bytes.data(), sizeof label);
     ASSERT_EQ(label.to, transport_.pe());

@@ -1,15 +1,12 @@
 // Cutting a frame's runs into chunks.
 #include <algorithm>
-#include <cstring>
 #include <esker/net/gpu/engine/frame_staging.hpp>
 
 namespace esker::gpu {
 
-std::uint32_t stage_frame(const wire::FrameHeader& header, const std::byte* frame, const FrameLayout& layout,
-                          std::byte* slot, std::vector<ReplyRun>& replies) {
-  std::byte* const staged = slot + layout.frame_at;
-  std::memcpy(staged, frame, header.bytes);
-  auto* chunk = reinterpret_cast<Chunk*>(staged);
+std::uint32_t cut_frame(const wire::FrameHeader& header, const std::byte* frame, const FrameLayout& layout,
+                        std::byte* slot, std::vector<ReplyRun>& replies) {
+  auto* chunk = reinterpret_cast<Chunk*>(slot + layout.frame_at);
   std::uint32_t chunks = 0;
   auto replies_at = static_cast<std::uint32_t>(layout.frame_at);
   wire::RunReader reader(frame);

@@ -1,6 +1,8 @@
 // Copying frames to the device.
+#include <cstring>
 #include <esker/net/gpu/engine/frame_staging.hpp>
 #include <esker/net/gpu/engine/frames.hpp>
+#include <functional>
 #include <utility>
 
 namespace esker::gpu {
@@ -24,21 +26,41 @@ void Frames::fill_in(PeState& pe_state) const {
   pe_state.staged_bytes = layout_.staged_bytes;
 }
 
+std::shared_ptr<std::byte> Frames::receive_memory(std::size_t bytes) {
+  received_ = std::make_shared<PinnedArray<std::byte>>(
+      device_.device().pinned<std::byte>(bytes, {"frames that arrive"}));
+  return {received_, received_->data()};
+}
+
+bool Frames::has_received(const std::byte* frame) const {
+  if (received_ == nullptr) return false;
+  const std::less<const std::byte*> before;
+  return !before(frame, received_->data()) && before(frame, received_->data() + received_->size());
+}
+
 bool Frames::try_submit(ApplyJob& job) {
   if (free_.empty()) return false;
   const std::uint32_t f = free_.back();
   Slot& slot = slots_[f];
   std::byte* const staged = staging_.data() + f * layout_.staged_bytes;
-  const std::uint32_t chunks = stage_frame(job.header, job.frame, layout_, staged, slot.replies);
+  const std::uint32_t chunks = cut_frame(job.header, job.frame, layout_, staged, slot.replies);
   if (chunks == 0) {  // nothing to apply
     job.left.store(0, std::memory_order_relaxed);
     return true;
   }
   device_.use();
-  const std::size_t at = layout_.frame_at - chunks * sizeof(Chunk);
-  device_.copy(frames_.data() + f * layout_.slot_bytes + at, staged + at,
-               chunks * sizeof(Chunk) + job.header.bytes, device_.copy_stream(),
-               "copying a frame to the device");
+  // The table and, right behind it, the frame.
+  const std::size_t table_bytes = chunks * sizeof(Chunk);
+  const std::size_t at = layout_.frame_at - table_bytes;
+  std::byte* const on_device = frames_.data() + f * layout_.slot_bytes;
+  const bool is_reachable = has_received(job.frame);
+  if (!is_reachable) std::memcpy(staged + layout_.frame_at, job.frame, job.header.bytes);
+  device_.copy(on_device + at, staged + at, table_bytes + (is_reachable ? 0 : job.header.bytes),
+               device_.copy_stream(), "copying a frame to the device");
+  if (is_reachable) {
+    device_.copy(on_device + layout_.frame_at, job.frame, job.header.bytes, device_.copy_stream(),
+                 "copying a frame to the device");
+  }
   slot.job = &job;
   slot.generation = (slot.generation + 1) % FrameTurn::kGenerations;
   job.left.store(1, std::memory_order_relaxed);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <esker/net/apply_pool.hpp>
@@ -22,6 +24,8 @@ class Frames {
 
   /// The part of the PE state that lanes need to take chunks.
   void fill_in(PeState& pe_state) const;
+  /// Memory in which frames may arrive: the device copies them from there. At most once.
+  std::shared_ptr<std::byte> receive_memory(std::size_t bytes);
   /// Sends a frame to the device, where lanes apply it. False: all slots are in use.
   bool try_submit(ApplyJob& job);
   /// Ends the jobs whose frames are applied, and sends the replies to their requests. True if there was one.
@@ -35,12 +39,15 @@ class Frames {
     std::vector<ReplyRun> replies;
   };
 
+  bool has_received(const std::byte* frame) const;
+
   const OpenedDevice& device_;
   const FrameLayout layout_;
   DeviceArray<FrameTurn> turns_;
   DeviceArray<std::byte> frames_;
-  PinnedArray<std::byte> staging_;      // what is copied to frames_, and then replies
-  PinnedArray<std::uint64_t> cursors_;  // what is copied to the turns
+  std::shared_ptr<PinnedArray<std::byte>> received_;  // copied from there too
+  PinnedArray<std::byte> staging_;                    // what is copied to frames_, and then replies
+  PinnedArray<std::uint64_t> cursors_;                // what is copied to the turns
   std::array<Slot, kFrames> slots_;
   std::vector<std::uint32_t> free_;
   std::uint32_t in_flight_ = 0;
