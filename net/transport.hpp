@@ -91,7 +91,7 @@ class Transport {
   virtual std::size_t receive_bytes() const { return 0; }
   /// Before the first try_receive(): that memory, aligned to 128 bytes, such as a GPU reads itself. Kept for
   /// as long as a frame may arrive there.
-  virtual void receive_into(std::shared_ptr<std::byte> /*memory*/) {}
+  virtual void receive_into(const std::shared_ptr<std::byte>& /*memory*/) {}
   virtual std::optional<Frame> try_receive() = 0;
   virtual void release(const Frame& frame) = 0;
 

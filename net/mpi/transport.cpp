@@ -144,7 +144,7 @@ class MpiTransport final : public Transport {
   }
 
   std::size_t receive_bytes() const override { return limits_.receives * bytes_each_; }
-  void receive_into(std::shared_ptr<std::byte> memory) override { memory_ = std::move(memory); }
+  void receive_into(const std::shared_ptr<std::byte>& memory) override { memory_ = memory; }
   std::optional<Frame> try_receive() override {
     if (requests_.empty()) post_all();
     if (ready_.empty()) {

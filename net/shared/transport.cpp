@@ -193,7 +193,7 @@ class SharedTransport final : public Transport {
 
   /// The peers of the host and the other transport take turns.
   std::size_t receive_bytes() const override { return has_other_hosts() ? inner_->receive_bytes() : 0; }
-  void receive_into(std::shared_ptr<std::byte> memory) override { inner_->receive_into(std::move(memory)); }
+  void receive_into(const std::shared_ptr<std::byte>& memory) override { inner_->receive_into(memory); }
   std::optional<Frame> try_receive() override {
     if (held_ == limits_.receives) return std::nullopt;
     const auto n_ranks = static_cast<std::uint32_t>(pes_.size());

@@ -49,9 +49,9 @@ constexpr Obstacle kObstacles[] = {{"descriptors", "PE 1: memfd_create: Too many
 
 bool all_share = false;
 
-/// "": MPI alone. "memory": into memory that it is given. "shared": with shared memory. "hosts": with it, on hosts of two PEs. The name of an
-/// obstacle: nobody shares. "must_" before it: PE 0 says that all must, which is an error everywhere: null
-/// then.
+/// "": MPI alone. "memory": into memory that it is given. "shared": with shared memory. "hosts": with it, on
+/// hosts of two PEs. The name of an obstacle: nobody shares. "must_" before it: PE 0 says that all must,
+/// which is an error everywhere: null then.
 std::unique_ptr<Transport> connect(std::string_view how) {
   TransportLimits limits = kLimits;
   std::unique_ptr<Transport> mpi = mpi::connect(limits);
