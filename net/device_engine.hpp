@@ -121,7 +121,7 @@ class DeviceEngine : public BlockMemory {
   virtual bool was_running() = 0;
   /// At most once, before the first frame: host memory, aligned to 128 bytes, that the device copies frames
   /// from. Elsewhere a frame is copied once more.
-  virtual std::shared_ptr<std::byte> frame_memory(std::size_t bytes) = 0;
+  virtual std::shared_ptr<std::byte> receive_memory(std::size_t bytes) = 0;
   /// Sends a frame to the device, which applies it: job.left becomes 0 at a later step(). False: not now.
   virtual bool try_submit(ApplyJob& job) = 0;
   /// Takes the results of what has ended, and starts a progress kernel if `wanted`, or if frames or the last

@@ -131,7 +131,7 @@ void Shipping::give_back(Buffer* buffer) {
 
 void Shipping::receive_for(DeviceEngine& engine) {
   if (const std::size_t bytes = transport_.receive_bytes(); bytes > 0)
-    transport_.receive_into(engine.frame_memory(bytes));
+    transport_.receive_into(engine.receive_memory(bytes));
 }
 
 std::optional<Arrival> Shipping::try_receive() {

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>

@@ -17,6 +17,7 @@
 #include <new>
 #include <sstream>
 
+#include <esker/device/check.hpp>
 #include <esker/device/error.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/net/host.hpp>
@@ -144,7 +145,10 @@ class MpiTransport final : public Transport {
   }
 
   std::size_t receive_bytes() const override { return limits_.receives * bytes_each_; }
-  void receive_into(const std::shared_ptr<std::byte>& memory) override { memory_ = memory; }
+  void receive_into(const std::shared_ptr<std::byte>& memory) override {
+    ESKER_CHECK(requests_.empty(), "MPI receives frames already, and would write into other memory");
+    memory_ = memory;
+  }
   std::optional<Frame> try_receive() override {
     if (requests_.empty()) post_all();
     if (ready_.empty()) {

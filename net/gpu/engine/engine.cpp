@@ -127,7 +127,7 @@ class Engine final : public DeviceEngine {
     return device_.try_wait_for_all(patience);
   }
 
-  std::shared_ptr<std::byte> frame_memory(std::size_t bytes) override {
+  std::shared_ptr<std::byte> receive_memory(std::size_t bytes) override {
     return frames_->receive_memory(bytes);
   }
   bool try_submit(ApplyJob& job) override {
