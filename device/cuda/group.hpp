@@ -42,6 +42,7 @@ struct Hardware {
     __builtin_assume(__isShared(at));
     return at;
   }
+  __device__ static void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint64_t* lent_scratch() {
     alignas(16) extern __shared__ std::uint64_t lent[];

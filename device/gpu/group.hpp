@@ -237,6 +237,9 @@ class BasicGroupLane : public Lane {
     return Hardware::in_global(at);
   }
 
+  /// Device memory that this lane will soon load comes nearer, where there is an instruction for that.
+  __device__ static void prefetch(const void* at) { Hardware::prefetch(at); }
+
   /// `at`, which is in scratchpad.
   template <class T>
   __device__ static T* in_scratch(T* at) {

@@ -38,6 +38,7 @@ struct Hardware {
   __device__ static T* in_scratch(T* at) {
     return at;
   }
+  __device__ static void prefetch(const void*) {}  // gfx90a and gfx1030 have none
   __device__ static void group_sync() { __syncthreads(); }
   __device__ static std::uint64_t* lent_scratch() {
     alignas(16) extern __shared__ std::uint64_t lent[];

@@ -35,6 +35,7 @@ struct Hardware {
   static T* in_scratch(T* at) {
     return at;
   }
+  static void prefetch(const void* at) { __builtin_prefetch(at); }
   static void group_sync() { sync_group(); }
   static std::uint64_t* lent_scratch() { return simulated::lent_scratch(); }
   static void scratch_fence() { simulated::scratch_fence(); }

@@ -111,6 +111,7 @@ ESKER_HD void call_handler(const PeState& pe_state, const OneHandler<Call>& hand
     for (std::uint32_t i = mine.index; i < count; i += mine.total) {
       if (!has_target<Call>(pe_state, m, first + i)) continue;
       const std::uint64_t offset = m.offset(first + i);
+      GroupLane::prefetch(pe_state.heap.base + offset);  // while the lock is on its way
       const ArrivedMessage<Call> message(pe_state, m, first + i);
       if (handler.call.is_needless(message.target, message.arguments)) continue;
       DeviceAtomic<std::uint32_t>& lock = ownership_lock<Call>(pe_state, offset);

@@ -25,9 +25,10 @@ std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t n
 /// Contract. Progress kernels run one after the other. The last group to end writes the snapshot: all that
 ///           this PE had applied by then and, if neither a kernel of the user's nor a handler ran, all that
 ///           it has sent. Where nothing moved, the handlers' queues are empty too.
-/// Progress. Each wave polls every place that it is responsible for, again while it finds something, a
-///           bounded number of times: a memory call that waits for the device waits for one progress kernel
-///           at most. It polls a peer's mailbox a bounded number of times.
+/// Progress. Each wave polls every place that it is responsible for, again while it finds something, there
+///           or, where handlers are called, at others, a bounded number of times: a memory call that waits for
+///           the device waits for one progress kernel at most. It polls a peer's mailbox a bounded number of
+///           times.
 template <class Handlers>
 struct ProgressKernel {
   using Policy = ProgressPolicy;
@@ -47,15 +48,21 @@ struct ProgressKernel {
     const Position mine = active.position_among(true);
     const std::uint32_t waves = static_cast<std::uint32_t>(lane.lanes() / mine.total);
     const auto wave = static_cast<std::uint32_t>(lane.global_id() / mine.total);
-    const std::uint32_t polls = (places(pe_state) + waves - 1) / waves;
+    constexpr bool kCalls = !std::is_same_v<Handlers, NoHandler>;
+    const std::uint32_t all = places(pe_state), polls = (all + waves - 1) / waves;
     // With a handler one package a round, and then the messages that it has sent: else these would pile up.
-    const std::uint32_t most = std::is_same_v<Handlers, NoHandler> ? polls : 1;
+    const std::uint32_t most = kCalls ? 1 : polls;
     std::uint64_t moved = 0, waiting = 0;
     for (std::uint32_t round = 0; round < Policy::kRounds; ++round) {
       const Applied applied = apply_some(pe_state, handlers, active, seed, wave * polls, polls, most);
       std::uint64_t now = applied.messages;
       waiting = applied.waiting;  // of the last round
-      if constexpr (!std::is_same_v<Handlers, NoHandler>) Outbox::flush_pending(seed, active);
+      if constexpr (kCalls) {
+        if (now == 0 && all > 0) {  // what other waves have not got to, elsewhere in each round
+          now = apply_some(pe_state, handlers, active, seed, (seed >> round) % all, mine.total, most).messages;
+        }
+        Outbox::flush_pending(seed, active);
+      }
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < Policy::kBatches && sent > 0; ++i) {
           if (active.any(Outbox::is_blocked())) break;
