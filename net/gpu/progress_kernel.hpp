@@ -26,9 +26,9 @@ std::string start_plain_progress_kernel(const PeState* pe_state, std::uint64_t n
 ///           this PE had applied by then and, if neither a kernel of the user's nor a handler ran, all that
 ///           it has sent. Where nothing moved, the handlers' queues are empty too.
 /// Progress. Each wave polls every place that it is responsible for, again while it finds something, there
-///           or, where handlers are called, at others, a bounded number of times: a memory call that waits for
-///           the device waits for one progress kernel at most. It polls a peer's mailbox a bounded number of
-///           times.
+///           or, where handlers are called, elsewhere. It does so a bounded number of times: a memory call
+///           that waits for the device waits for one progress kernel at most. It polls a peer's mailbox a
+///           bounded number of times.
 template <class Handlers>
 struct ProgressKernel {
   using Policy = ProgressPolicy;
