@@ -59,7 +59,8 @@ struct ProgressKernel {
       waiting = applied.waiting;  // of the last round
       if constexpr (kCalls) {
         if (now == 0 && all > 0) {  // what other waves have not got to, elsewhere in each round
-          now = apply_some(pe_state, handlers, active, seed, (seed >> round) % all, mine.total, most).messages;
+          now =
+              apply_some(pe_state, handlers, active, seed, (seed >> round) % all, mine.total, most).messages;
         }
         Outbox::flush_pending(seed, active);
       }
