@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <esker/aggregator/trace_event.hpp>
@@ -19,14 +20,16 @@ class BufferPool;
 /// Memory for one frame. Written by the thread that fills it, then owned by the network until recycled.
 struct Buffer {
   explicit Buffer(std::uint32_t capacity_bytes, BufferPool* pool)
-      : bytes{new (std::align_val_t{kLineBytes}) std::byte[capacity_bytes]},
-        capacity{capacity_bytes},
-        home{pool} {}
+      : Buffer{{new (std::align_val_t{kLineBytes}) std::byte[capacity_bytes], Free{}}, capacity_bytes, pool} {
+  }
+  /// `memory` is aligned to kLineBytes.
+  Buffer(std::shared_ptr<std::byte> memory, std::uint32_t capacity_bytes, BufferPool* pool)
+      : bytes{std::move(memory)}, capacity{capacity_bytes}, home{pool} {}
 
   struct Free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kLineBytes}); }
   };
-  std::unique_ptr<std::byte[], Free> bytes;
+  std::shared_ptr<std::byte> bytes;
   std::uint32_t capacity;
   std::uint32_t used = 0;         // bytes of the frame, once closed
   std::uint32_t messages = 0;     // once closed
@@ -45,8 +48,9 @@ void recycle(Buffer* buffer);
 /// Progress. Neither waits: an exhausted pool says so, which is how the network pushes back.
 class BufferPool {
  public:
-  BufferPool(std::uint32_t buffer_bytes, std::uint32_t limit)
-      : buffer_bytes_{buffer_bytes}, limit_{limit}, free_{limit} {
+  /// In `memory`, of limit * buffer_bytes bytes, if it is not null. Buffers are aligned to kLineBytes.
+  BufferPool(std::uint32_t buffer_bytes, std::uint32_t limit, std::shared_ptr<std::byte> memory = nullptr)
+      : buffer_bytes_{buffer_bytes}, limit_{limit}, memory_{std::move(memory)}, free_{limit} {
     all_.reserve(limit);
   }
 
@@ -55,7 +59,8 @@ class BufferPool {
     Buffer* buffer = nullptr;
     if (free_.try_pop(buffer)) return buffer;
     if (all_.size() == limit_) return nullptr;
-    all_.push_back(std::make_unique<Buffer>(buffer_bytes_, this));
+    all_.push_back(memory_ == nullptr ? std::make_unique<Buffer>(buffer_bytes_, this)
+                                      : std::make_unique<Buffer>(next_of_memory(), buffer_bytes_, this));
     made_.store(static_cast<std::uint32_t>(all_.size()), std::memory_order_relaxed);
     return all_.back().get();
   }
@@ -67,8 +72,13 @@ class BufferPool {
   std::uint32_t limit() const { return limit_; }
 
  private:
+  std::shared_ptr<std::byte> next_of_memory() const {
+    return {memory_, memory_.get() + all_.size() * std::size_t{buffer_bytes_}};
+  }
+
   std::uint32_t buffer_bytes_;
   std::uint32_t limit_;
+  std::shared_ptr<std::byte> memory_;
   SpscQueue<Buffer*> free_;
   std::vector<std::unique_ptr<Buffer>> all_;  // filler's
   std::atomic<std::uint32_t> made_{0};        // == all_.size(), for had_one()

@@ -161,6 +161,27 @@ constexpr std::uint32_t message_words(Command command) {
   return 0;
 }
 
+/// A request without a handler mostly travels in a word less: its address and its reply's, each in units of
+/// the operand's bytes, are the halves of one word, the address the lower one.
+constexpr bool is_packed(Command command, std::uint32_t words) {
+  return is_request(command.operation) && command.handler == 0 && words + 1 == message_words(command);
+}
+inline constexpr std::uint32_t kPackedBits = 32;
+/// log2(bytes) of an operand.
+constexpr std::uint32_t operand_shift(Operand operand) {
+  const std::uint32_t bytes = operand_bytes(operand);
+  return (bytes > 1 ? 1 : 0) + (bytes > 2 ? 1 : 0) + (bytes > 4 ? 1 : 0) + (bytes > 8 ? 1 : 0);
+}
+constexpr std::uint64_t packed_addresses(std::uint64_t target, std::uint64_t reply_to, std::uint32_t shift) {
+  return target >> shift | reply_to >> shift << kPackedBits;
+}
+constexpr std::uint64_t packed_target(std::uint64_t word, std::uint32_t shift) {
+  return (word & ((std::uint64_t{1} << kPackedBits) - 1)) << shift;
+}
+constexpr std::uint64_t packed_reply_to(std::uint64_t word, std::uint32_t shift) {
+  return word >> kPackedBits << shift;
+}
+
 /// The reply to a request: the value's bytes, or the call of the handler that it names.
 ESKER_HD constexpr Command reply_to(Command request) {
   if (request.handler != 0) return {Operation::kReply, Operand::kNone, request.handler};

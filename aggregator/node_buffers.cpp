@@ -2,6 +2,7 @@
 #include <esker/aggregator/append.hpp>
 #include <esker/aggregator/node_buffers.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace esker {
@@ -22,16 +23,45 @@ NodeBuffers::~NodeBuffers() {
   }
 }
 
-std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
-  if (package.command != command_) switch_command(package.command, package.words);
-  if (package.life != nullptr && first == 0) [[unlikely]]
-    follow(package);
-  return words_ == 1 ? append_messages<false>(package, first) : append_messages<true>(package, first);
+namespace {
+
+/// Whether both addresses of each of its requests fit half a word.
+bool fits_packed(const PackageView& package) {
+  const Command command = Command::from_word(package.command);
+  if (!is_packed(command, package.words - 1)) return false;
+  const std::uint64_t* const targets = package.rows;
+  const std::uint64_t* const replies_to = targets + std::size_t{package.words - 1} * package.stride;
+  std::uint64_t bits = 0;
+  for (std::uint32_t i = 0; i < package.count; ++i) bits |= (targets[i] & kOffsetMask) | replies_to[i];
+  const std::uint32_t shift = operand_shift(command.operand);
+  return (bits >> shift << shift) == bits && bits >> shift >> kPackedBits == 0;
 }
 
-template <bool kHasValues>
+}  // namespace
+
+std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
+  const bool packs = fits_packed(package);
+  const std::uint32_t words = package.words - (packs ? 1 : 0);
+  if (package.command != command_ || words != words_) switch_command(package.command, words);
+  if (package.life != nullptr && first == 0) [[unlikely]]
+    follow(package);
+  if (packs)
+    return words == 1 ? append_messages<false, true>(package, first)
+                      : append_messages<true, true>(package, first);
+  return words == 1 ? append_messages<false, false>(package, first)
+                    : append_messages<true, false>(package, first);
+}
+
+template <bool kHasValues, bool kPacks>
 std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint32_t first) {
   const std::uint64_t* const words = package.rows;
+  const std::uint64_t* const replies_to = words + std::size_t{package.words - 1} * package.stride;
+  const std::uint32_t shift = operand_shift(Command::from_word(package.command).operand);
+  const auto address = [&](std::uint32_t i) {
+    const std::uint64_t offset = words[i] & kOffsetMask;
+    if constexpr (kPacks) return packed_addresses(offset, replies_to[i], shift);
+    return offset;
+  };
   const auto append_values = [&](std::uint64_t* at, std::uint64_t pe, std::uint32_t i) {
     const std::size_t columns = open_[pe].columns;
     for (std::uint32_t r = 1; r < words_; ++r) at[r * columns] = words[std::size_t{r} * package.stride + i];
@@ -50,8 +80,8 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
       std::uint64_t* const at1 = cursor1.next + (pe0 == pe1 ? 1 : 0);
       if (at0 >= cursor0.end || at1 >= cursor1.end) [[unlikely]]
         break;
-      *at0 = words[i] & kOffsetMask;
-      *at1 = words[i + 1] & kOffsetMask;
+      *at0 = address(i);
+      *at1 = address(i + 1);
       if constexpr (kHasValues) {
         append_values(at0, pe0, i);
         append_values(at1, pe1, i + 1);
@@ -63,17 +93,15 @@ std::uint32_t NodeBuffers::append_messages(const PackageView& package, std::uint
     const auto pe = static_cast<std::uint32_t>(words[i] >> kOffsetBits);
     if (cursors[pe].next == cursors[pe].end && !open_run(pe)) return i;
     std::uint64_t* const at = cursors[pe].next++;
-    *at = words[i] & kOffsetMask;
+    *at = address(i);
     if constexpr (kHasValues) append_values(at, pe, i);
     ++i;
   }
   return package.count;
 }
 
-std::uint32_t NodeBuffers::append_to_one(const PackageView& package, std::uint32_t first) {
-  if (package.command != command_) switch_command(package.command, package.words);
-  if (first == package.count) return first;
-  const auto pe = static_cast<std::uint32_t>(package.rows[first] >> kOffsetBits);
+std::uint32_t NodeBuffers::append_to_one(std::uint32_t pe, const PackageView& package, std::uint32_t first) {
+  if (package.command != command_ || package.words != words_) switch_command(package.command, package.words);
   Cursor& cursor = cursor_[pe];
   while (first < package.count) {
     if (cursor.next == cursor.end && !open_run(pe)) return first;
@@ -104,10 +132,19 @@ void NodeBuffers::follow(const PackageView& package) {
 bool NodeBuffers::open_run(std::uint32_t pe) {
   Package& open = open_[pe];
   finish_run(pe);
+  const Command command = Command::from_word(command_);
   const std::uint32_t message_bytes = 8 * words_;
-  if (open.buffer != nullptr && open.buffer->capacity - open.used < sizeof(wire::RunHeader) + message_bytes) {
-    close_buffer(pe, "full");
-  }
+  const std::uint32_t reply_bytes = is_request(command.operation) ? 8 * reply_words(command, words_) : 0;
+  const auto columns = [&]() -> std::uint32_t {
+    constexpr std::uint32_t kHeader = sizeof(wire::RunHeader);
+    const auto fit = [&](std::uint32_t used, std::uint32_t bytes) {
+      const std::uint32_t left = open.buffer->capacity - used;
+      return left < kHeader ? 0 : (left - kHeader) / bytes;
+    };
+    const std::uint32_t most = fit(open.used, message_bytes);
+    return reply_bytes == 0 ? most : std::min(most, fit(open.replies, reply_bytes));
+  };
+  if (open.buffer != nullptr && columns() == 0) close_buffer(pe, "full");
   if (open.buffer == nullptr) {
     open.buffer = pool_.try_acquire();
     if (open.buffer == nullptr) {
@@ -115,7 +152,7 @@ bool NodeBuffers::open_run(std::uint32_t pe) {
       open.buffer = new Buffer(pool_.buffer_bytes(), nullptr);
       grown_bytes_ += pool_.buffer_bytes();
     }
-    open.used = sizeof(wire::FrameHeader);
+    open.used = open.replies = sizeof(wire::FrameHeader);
     open.messages = 0;
     open.runs = 0;
     open.opened = Clock::now();
@@ -126,8 +163,7 @@ bool NodeBuffers::open_run(std::uint32_t pe) {
   open.command = command_;
   open.width = static_cast<std::uint16_t>(words_);
   open.bin = static_cast<std::uint16_t>(pe);
-  open.columns = (open.buffer->capacity - open.used - static_cast<std::uint32_t>(sizeof(wire::RunHeader))) /
-                 message_bytes;
+  open.columns = columns();
   open.first =
       reinterpret_cast<std::uint64_t*>(open.buffer->bytes.get() + open.used + sizeof(wire::RunHeader));
   cursor_[pe] = {open.first, open.first + open.columns};
@@ -147,6 +183,11 @@ void NodeBuffers::finish_run(std::uint32_t pe) {
     const wire::RunHeader header{open.command, open.width, static_cast<std::uint32_t>(count), 0};
     std::memcpy(open.buffer->bytes.get() + open.used, &header, sizeof header);
     open.used += static_cast<std::uint32_t>(sizeof header + count * open.width * sizeof(std::uint64_t));
+    const Command command = Command::from_word(open.command);
+    if (is_request(command.operation)) {
+      open.replies += static_cast<std::uint32_t>(sizeof header + count * reply_words(command, open.width) *
+                                                                     sizeof(std::uint64_t));
+    }
     open.messages += static_cast<std::uint32_t>(count);
     ++open.runs;
   }

@@ -57,6 +57,8 @@ struct PackageView {
 ///           full, its command changes with too little space left, or a close...() call takes it.
 /// Layout.   A run opens with space for all that still fits, values behind the last address that could
 ///           come; closing it early slides the value arrays down. Full buffers, the usual case, never move.
+///           The requests of a package are packed (is_packed()) if the addresses of all of them allow it.
+///           Replies to a frame's requests are at most one frame.
 class NodeBuffers {
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,6 +69,7 @@ class NodeBuffers {
     Buffer* buffer = nullptr;
     std::uint64_t* first = nullptr;  // first address of the open run; null: none
     std::uint32_t used = 0;          // bytes in finished runs, the header included
+    std::uint32_t replies = 0;       // the same of the frame that replies to them are
     std::uint32_t messages = 0;      // in finished runs
     std::uint32_t runs = 0;
     Clock::time_point opened;
@@ -84,8 +87,8 @@ class NodeBuffers {
   /// pool pushed back.
   std::uint32_t append(const PackageView& package, std::uint32_t first);
 
-  /// The same of messages that all go to one PE: rows are copied.
-  std::uint32_t append_to_one(const PackageView& package, std::uint32_t first);
+  /// The same of messages that all go to one PE, whatever their addresses say: rows are copied.
+  std::uint32_t append_to_one(std::uint32_t pe, const PackageView& package, std::uint32_t first);
 
   /// Closes every buffer that holds a message.
   void close() {
@@ -119,7 +122,7 @@ class NodeBuffers {
     std::uint64_t* end = nowhere_;   // == next: no space
   };
 
-  template <bool kHasValues>
+  template <bool kHasValues, bool kPacks>
   std::uint32_t append_messages(const PackageView& package, std::uint32_t first);
   /// Makes space for one message or more. False: the pool has pushed back.
   bool open_run(std::uint32_t pe);
@@ -136,7 +139,7 @@ class NodeBuffers {
   std::vector<Cursor> cursor_;
   std::vector<Package> open_;
   std::uint32_t command_ = 0;
-  std::uint32_t words_ = 0;
+  std::uint32_t words_ = 0;  // of a message here
   std::uint32_t open_buffers_ = 0;
   std::uint64_t grown_bytes_ = 0;
   bool seen_on_process_time_ = false;  // the clock of every seen_at

@@ -55,6 +55,7 @@ std::string defect_in_runs(std::span<const std::byte> frame, const FrameHeader& 
     if (words == 0) {
       return fmt::format("run {} has the unknown command {:#010x}", i, run.command);
     }
+    if (is_packed(command, run.words)) words = run.words;
     if (run.words != words) {
       return fmt::format("run {} of command {:#010x} has {} words a message, not {}", i, run.command,
                          run.words, words);

@@ -12,7 +12,7 @@
 namespace esker::wire {
 
 inline constexpr std::uint32_t kMagic = 0x524b5345;  // "ESKR" in little-endian memory
-inline constexpr std::uint16_t kVersion = 4;
+inline constexpr std::uint16_t kVersion = 5;
 
 /// What a frame is. Those of messages carry runs, those of blocks a BlockHeader and bytes, the rest `value`
 /// and at times a text.

@@ -55,7 +55,8 @@ class Applier {
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> asked_{0};
   std::atomic<std::uint64_t> answered_{0};
-  std::vector<std::uint64_t> replies_;  // a block of them, by rows
+  std::vector<std::uint64_t> replies_;   // a block of them, by rows
+  std::vector<std::uint64_t> unpacked_;  // a run of requests
   std::atomic<const HandlerTable::Entry*> running_{nullptr};
 };
 

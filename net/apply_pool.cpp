@@ -39,8 +39,8 @@ void ApplyWorker::send(const PackageView& package) {
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 
-void ApplyWorker::send_to_one(const PackageView& package) {
-  (void)outbox_.append_to_one(package, 0);
+void ApplyWorker::send_to_one(std::uint32_t pe, const PackageView& package) {
+  (void)outbox_.append_to_one(pe, package, 0);
   was_open_.store(outbox_.open_buffers(), std::memory_order_release);
 }
 

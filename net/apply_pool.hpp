@@ -37,7 +37,7 @@ class ApplyWorker {
   /// Sends what handlers elsewhere, on a GPU, have sent.
   void send(const PackageView& package);
   /// The same of messages that all go to one PE.
-  void send_to_one(const PackageView& package);
+  void send_to_one(std::uint32_t pe, const PackageView& package);
   /// Closes what handlers have sent: what goes to those PEs for which `may(pe)`, or what is past its
   /// time-out. True if there was some.
   template <class May>

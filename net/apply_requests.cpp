@@ -108,9 +108,24 @@ std::uint32_t answer_here(const wire::Run& run, HeapView heap, std::uint32_t rep
   });
 }
 
+/// The run as it was before its addresses were packed, in `rows`.
+wire::Run unpacked(const wire::Run& run, std::vector<std::uint64_t>& rows) {
+  const std::uint32_t shift = operand_shift(run.command.operand);
+  const std::size_t count = run.count, values = count * (run.words - 1);
+  rows.resize(count * (run.words + 1));
+  for (std::size_t i = 0; i < count; ++i) {
+    rows[i] = packed_target(run.address[i], shift);
+    rows[count + values + i] = packed_reply_to(run.address[i], shift);
+  }
+  std::copy_n(run.address + count, values, rows.begin() + static_cast<std::ptrdiff_t>(count));
+  return {run.command, run.words + 1, run.count, rows.data()};
+}
+
 }  // namespace
 
-std::uint32_t Applier::answer(const wire::Run& run, HostCall& call) {
+std::uint32_t Applier::answer(const wire::Run& travelled, HostCall& call) {
+  const wire::Run run =
+      is_packed(travelled.command, travelled.words) ? unpacked(travelled, unpacked_) : travelled;
   const HeapView heap = call.heap;
   const Slice slice{slice_, slices_};
   const std::uint32_t reply_word = message_words(run.command) - 1;

@@ -7,11 +7,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <esker/aggregator/buffer.hpp>
+#include <esker/aggregator/node_buffers.hpp>
 #include <esker/device/device.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/block_memory.hpp>
@@ -53,8 +54,17 @@ struct DeviceTraffic {
   std::uint64_t answered = 0;  // of those applied, replies
 };
 
-/// Sends messages that all go to one PE; copies them during the call.
-using SendReplies = std::function<void(const PackageView&)>;
+/// Where a GPU's replies go. Neither call waits.
+class ReplySink {
+ public:
+  /// They all go to this PE, whatever their addresses say; copied during the call.
+  virtual void send_replies(std::uint32_t pe, const PackageView& replies) = 0;
+  /// A closed buffer of them.
+  virtual void send_replies(Buffer* buffer) = 0;
+
+ protected:
+  ~ReplySink() = default;
+};
 
 /// State    open -> linked -> running -> closed -> retracted.
 /// Contract The constructing thread makes the calls of the first part, the network's owner those of the
@@ -127,8 +137,8 @@ class DeviceEngine : public BlockMemory {
   /// Takes the results of what has ended, and starts a progress kernel if `wanted`, or if frames or the last
   /// progress kernel call for one. With `handlers`, messages for handlers may be about. True if something
   /// moved. Throws, or ends the job, where a lane has reported a fault. Replies to the requests of frames go
-  /// to `send`, before their jobs end.
-  virtual bool step(bool wanted, bool handlers, const SendReplies& send) = 0;
+  /// to `replies`, before their jobs end.
+  virtual bool step(bool wanted, bool handlers, ReplySink& replies) = 0;
   /// Progress kernels will soon be wanted: the thread that starts them stays awake.
   virtual void expect_progress() = 0;
   /// Lanes of this PE have sent active messages since complete_round().

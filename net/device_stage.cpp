@@ -22,7 +22,6 @@ DeviceStage::DeviceStage(DeviceEngine& engine, bool applies, HostHandlers& handl
       applies_{applies},
       handlers_{handlers},
       control_{control},
-      send_replies_{[&handlers](const PackageView& replies) { handlers.send_replies(replies); }},
       to_send_on_{applies ? engine.progress_queue() : PackageQueue{}},
       replies_{control, wire::Kind::kDirectQuietRequest, wire::Kind::kDirectQuietReply} {
   control.on(wire::Kind::kDrainRequest, [this](const Control::Message& message) {
@@ -49,7 +48,7 @@ bool DeviceStage::step() {
   request_drains();
   const bool wanted = wants_progress();
   const std::uint64_t started = engine_.progress_started();
-  bool moved = engine_.step(wanted, handlers_called(), send_replies_);
+  bool moved = engine_.step(wanted, handlers_called(), handlers_);
   moved |= send_on(kPackagesAStep);  // after the end of a progress kernel, all that it has published
   if (engine_.progress_started() != started) drain_requested_ = false;
   for (std::uint32_t link = 0; link < engine_.links(); ++link)

@@ -64,7 +64,6 @@ class DeviceStage final : public CompletionStage, public FrameApplier {
   const bool applies_;
   HostHandlers& handlers_;
   Control& control_;
-  const SendReplies send_replies_;
   PackageQueue to_send_on_;            // from handlers on the GPU
   Acknowledgements replies_;           // of messages that do not pass the host
   std::vector<std::uint64_t> target_;  // of a quiet, by link

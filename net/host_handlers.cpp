@@ -8,8 +8,9 @@ namespace esker {
 HostHandlers::HostHandlers(std::uint32_t helpers, const ApplierSettings& settings,
                            const HandlerTable& handlers, std::byte* heap_base, BufferSink& sink,
                            ApplyPool::OnError on_error)
-    : inline_{settings, handlers, heap_base, sink}, helpers_{helpers,   settings, handlers,
-                                                             heap_base, sink,     std::move(on_error)} {}
+    : sink_{sink}, inline_{settings, handlers, heap_base, sink}, helpers_{helpers,  settings,
+                                                                          handlers, heap_base,
+                                                                          sink,     std::move(on_error)} {}
 
 void HostHandlers::send_on(const PackageView& package) {
   inline_.worker.send(package);
@@ -18,9 +19,14 @@ void HostHandlers::send_on(const PackageView& package) {
     asked_on_.fetch_add(package.count, std::memory_order_relaxed);
 }
 
-void HostHandlers::send_replies(const PackageView& replies) {
-  inline_.worker.send_to_one(replies);
+void HostHandlers::send_replies(std::uint32_t pe, const PackageView& replies) {
+  inline_.worker.send_to_one(pe, replies);
   sent_on_.fetch_add(replies.count, std::memory_order_relaxed);
+}
+
+void HostHandlers::send_replies(Buffer* buffer) {
+  sent_on_.fetch_add(buffer->messages, std::memory_order_relaxed);
+  sink_.submit(buffer);
 }
 
 bool HostHandlers::close_for(std::uint32_t pe) {

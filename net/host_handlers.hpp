@@ -7,13 +7,14 @@
 
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/completion_stage.hpp>
+#include <esker/net/device_engine.hpp>
 #include <esker/net/frame_applier.hpp>
 
 namespace esker {
 
 /// Contract. The network's owner calls, but for the counters and those that are marked. Where a GPU applies,
 ///           applier() is unused, and what handlers there send comes by send_on().
-class HostHandlers final : public CompletionStage {
+class HostHandlers final : public CompletionStage, public ReplySink {
  public:
   HostHandlers(std::uint32_t helpers, const ApplierSettings& settings, const HandlerTable& handlers,
                std::byte* heap_base, BufferSink& sink, ApplyPool::OnError on_error);
@@ -21,8 +22,8 @@ class HostHandlers final : public CompletionStage {
   FrameApplier& applier() { return helpers_.helpers() == 0 ? static_cast<FrameApplier&>(inline_) : helpers_; }
   /// A package of what handlers elsewhere have sent.
   void send_on(const PackageView& package);
-  /// Replies of a GPU, all to one PE.
-  void send_replies(const PackageView& replies);
+  void send_replies(std::uint32_t pe, const PackageView& replies) override;
+  void send_replies(Buffer* buffer) override;
   /// Ends the helpers. Afterwards nothing is submitted.
   void stop() { helpers_.stop(); }
 
@@ -82,6 +83,7 @@ class HostHandlers final : public CompletionStage {
 
   bool outboxes_empty() const { return inline_.worker.outbox_empty() && helpers_.outboxes_empty(); }
 
+  BufferSink& sink_;
   Inline inline_;
   ApplyPool helpers_;
   std::atomic<bool> flush_requested_{false};

@@ -111,8 +111,7 @@ class Place {
   ESKER_HD ReplyRows reply_rows(const PeState& pe_state, std::uint64_t turn) const {
     if (!is_frame_) return {nullptr, 0};
     const Chunk c = chunk(pe_state, turn);
-    std::byte* const staged = pe_state.staging + slot_ * pe_state.staged_bytes;
-    return {reinterpret_cast<std::uint64_t*>(staged + c.replies_at), c.stride};
+    return {c.replies, c.stride};
   }
   /// Of its messages, of this command, `count` are applied.
   ESKER_HD void give_back(const PeState& pe_state, const Taken& taken, Command command,

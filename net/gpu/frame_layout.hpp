@@ -16,35 +16,25 @@ inline constexpr std::uint32_t kChunkMessages =
     256;  // of a chunk at most: small, so that many waves share a run
 
 /// A part of a frame's run that one wave applies: word r of message i is words[r * stride + i], counted from
-/// byte `at` of the frame's slot on. Word r of the reply to request i likewise, from byte `replies_at` of the
-/// frame's staging slot on.
+/// byte `at` of the frame's slot on. Word r of the reply to request i is replies[r * stride + i].
 struct Chunk {
   std::uint32_t command;
   std::uint32_t words;
   std::uint32_t count;   // messages of the chunk
   std::uint32_t stride;  // messages of the run
   std::uint32_t at;
-  std::uint32_t source;  // PE
-  std::uint32_t replies_at;
+  std::uint32_t source;    // PE
+  std::uint64_t* replies;  // in the host's memory; null: they are no requests
 };
-static_assert(std::is_trivially_copyable_v<Chunk> && sizeof(Chunk) == 28);
-
-/// The replies to a run of requests, in the staging slot: those to its chunks, side by side.
-struct ReplyRun {
-  std::uint32_t command;
-  std::uint32_t words;
-  std::uint32_t count;
-  std::uint32_t at;
-};
+static_assert(std::is_trivially_copyable_v<Chunk> && sizeof(Chunk) == 32);
 
 /// A frame's slot: the table of its chunks, which ends where the frame begins and starts with the last chunk.
 /// The host's staging slot is laid out alike, so table and frame are one copy, unless the frame is copied
-/// from where it has arrived. Once that is done, lanes write replies over the frame, which they find on the
-/// device.
+/// from where it has arrived.
 struct FrameLayout {
-  std::uint64_t frame_at = 0;      // of the frame in its slot
-  std::uint64_t slot_bytes = 0;    // of table and frame
-  std::uint64_t staged_bytes = 0;  // of table and frame, or replies: three words to each two
+  std::uint64_t frame_at = 0;     // of the frame in its slot
+  std::uint64_t slot_bytes = 0;   // of table and frame
+  std::uint32_t frame_bytes = 0;  // of a frame at most, and of one of replies
 
   static constexpr FrameLayout of(std::uint32_t frame_bytes) {
     // A run of n messages is at most 1 + n / kChunkMessages chunks.
@@ -52,7 +42,7 @@ struct FrameLayout {
     const std::size_t most_chunks =
         frame_bytes / kLeastRunBytes + frame_bytes / sizeof(std::uint64_t) / kChunkMessages;
     const std::uint64_t table = whole_lines(most_chunks * sizeof(Chunk));
-    return {table, table + whole_lines(frame_bytes), table + whole_lines(frame_bytes + frame_bytes / 2)};
+    return {table, table + whole_lines(frame_bytes), static_cast<std::uint32_t>(whole_lines(frame_bytes))};
   }
 
  private:

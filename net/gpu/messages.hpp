@@ -22,6 +22,31 @@ struct Messages {
   ESKER_HD std::uint64_t offset(std::uint32_t i) const { return word(0, i) & kOffsetMask; }
 };
 
+/// Of requests: the offset of each one's target, and that of its reply.
+class RequestAddresses {
+ public:
+  ESKER_HD explicit RequestAddresses(const Messages& m)
+      : m_{m},
+        is_packed_{is_packed(m.command, m.width)},
+        shift_{operand_shift(m.command.operand)},
+        reply_at_{message_words(m.command) - 1} {}
+
+  /// Rows before this one are operands, from row 1 on.
+  ESKER_HD std::uint32_t operands_end() const { return reply_at_; }
+  ESKER_HD std::uint64_t target(std::uint32_t i) const {
+    return is_packed_ ? packed_target(m_.word(0, i), shift_) : m_.offset(i);
+  }
+  ESKER_HD std::uint64_t reply_to(std::uint32_t i) const {
+    return is_packed_ ? packed_reply_to(m_.word(0, i), shift_) : m_.word(reply_at_, i) & kOffsetMask;
+  }
+
+ private:
+  const Messages& m_;
+  const bool is_packed_;
+  const std::uint32_t shift_;
+  const std::uint32_t reply_at_;
+};
+
 /// Whether an operation of `bytes` may be applied there, as far as this kernel has heard.
 ESKER_HD inline bool is_inside(const HeapView& heap, std::uint64_t at, std::uint32_t bytes,
                                std::uint32_t alignment) {

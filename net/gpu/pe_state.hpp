@@ -58,8 +58,6 @@ struct PeState {
   const std::byte* frames;       // kFrames slots of frame_bytes; null: the host applies
   std::uint64_t frame_bytes;     // FrameLayout::slot_bytes
   std::uint64_t frame_at;        // FrameLayout::frame_at
-  std::byte* staging;            // frames' slots on the host, for replies
-  std::uint64_t staged_bytes;    // of one
   HandlerShard* handler_shards;  // null: there are no handlers
   std::byte* handler_slots;
   DeviceAtomic<std::uint32_t>* ownership_locks;

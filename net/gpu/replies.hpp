@@ -32,17 +32,17 @@ ESKER_HD inline void answer_frequent(const PeState& pe_state, const Messages& m,
                                      const Position& mine) {
   constexpr std::uint32_t kAtOnce = 4, kBytes = 8;
   const Operation operation = m.command.operation;
-  const std::uint32_t reply_at = m.width - 1;
-  const std::uint64_t to = address_word(m.source, 0);
+  const RequestAddresses addresses(m);
+  const std::uint32_t operands_end = addresses.operands_end();
   for (std::uint32_t first = mine.index; first < m.count; first += kAtOnce * mine.total) {
     std::uint64_t offsets[kAtOnce], operands[kAtOnce], seconds[kAtOnce], values[kAtOnce] = {};
 #pragma unroll
     for (std::uint32_t k = 0; k < kAtOnce; ++k) {
       const std::uint32_t i = first + k * mine.total;
       const bool is_there = i < m.count;
-      offsets[k] = is_there ? m.offset(i) : 0;
-      operands[k] = is_there && reply_at > 1 ? m.word(1, i) : 1;
-      seconds[k] = is_there && reply_at > 2 ? m.word(2, i) : 0;
+      offsets[k] = is_there ? addresses.target(i) : 0;
+      operands[k] = is_there && operands_end > 1 ? m.word(1, i) : 1;
+      seconds[k] = is_there && operands_end > 2 ? m.word(2, i) : 0;
     }
     std::uint32_t inside = 0;  // a bit each
 #pragma unroll
@@ -75,7 +75,7 @@ ESKER_HD inline void answer_frequent(const PeState& pe_state, const Messages& m,
     for (std::uint32_t k = 0; k < kAtOnce; ++k) {
       const std::uint32_t i = first + k * mine.total;
       if (i >= m.count) break;
-      replies.words[i] = to | (m.word(reply_at, i) & kOffsetMask);
+      replies.words[i] = addresses.reply_to(i);
       replies.words[replies.stride + i] = values[k];
     }
   }
@@ -89,7 +89,8 @@ ESKER_NOINLINE ESKER_HD inline void answer(const PeState& pe_state, Messages m, 
   } else {
     for (std::uint32_t i = mine.index; i < m.count; i += mine.total) {
       const ReplyMessage reply = apply_request(pe_state, m, i);
-      for (std::uint32_t r = 0; r < reply.width; ++r) replies.words[r * replies.stride + i] = reply.words[r];
+      replies.words[i] = reply.words[0] & kOffsetMask;
+      for (std::uint32_t r = 1; r < reply.width; ++r) replies.words[r * replies.stride + i] = reply.words[r];
     }
   }
 }

@@ -97,15 +97,17 @@ ESKER_HD ReplyMessage reply_message(Command request, std::uint32_t width, std::u
 /// Applies request i of those, of any command, and makes its reply: of zeros, where its target is outside.
 ESKER_HD inline ReplyMessage apply_request(const PeState& pe_state, const Messages& m, std::uint32_t i) {
   const std::uint32_t bytes = operand_bytes(m.command.operand);
-  const std::uint32_t reply_at = message_words(m.command) - 1;
-  const std::uint64_t offset = m.offset(i);
+  const RequestAddresses addresses(m);
+  const std::uint32_t reply_at = addresses.operands_end();
+  const std::uint64_t offset = addresses.target(i);
   Fetched fetched{};
   if (is_inside(pe_state.heap, offset, bytes, bytes) ||
       may_be_inside(pe_state, offset, bytes, bytes, m.source)) {
-    fetched =
-        fetch_any(m.command, pe_state.heap.base + offset, m.word(1, i), reply_at > 1 ? m.word(2, i) : 0);
+    const auto operand = [&](std::uint32_t r) { return r < reply_at ? m.word(r, i) : 0; };
+    fetched = fetch_any(m.command, pe_state.heap.base + offset, operand(1), operand(2));
   }
-  return reply_message(m.command, m.width, m.source, fetched, [&](std::uint32_t r) { return m.word(r, i); });
+  return reply_message(m.command, m.width, m.source, fetched,
+                       [&](std::uint32_t r) { return r == reply_at ? addresses.reply_to(i) : m.word(r, i); });
 }
 
 #endif

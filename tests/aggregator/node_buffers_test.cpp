@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "collected.hpp"
@@ -32,8 +33,9 @@ class TestPackage {
 
   void add(Ledger& ledger, std::uint32_t destination) {
     const std::uint64_t id = ledger.add(destination, command_);
-    rows_[count_] = address_word(destination, id);
-    for (std::uint32_t r = 1; r < words_; ++r) rows_[std::size_t{r} * stride_ + count_] = value_of_row(id, r);
+    rows_[count_] = address_word(destination, address_of(command_, id));
+    for (std::uint32_t r = 1; r < words_; ++r)
+      rows_[std::size_t{r} * stride_ + count_] = row_of(command_, words_, id, r);
     ++count_;
   }
   PackageView view() const { return {command_.word(), words_, count_, stride_, rows_.data()}; }
@@ -74,12 +76,21 @@ struct Bench {
 
 /// A random command of each kind, with 1 to 9 words.
 Command random_command(std::mt19937_64& random, std::uint32_t& words) {
-  const auto pick = draw(random, 12);
+  const auto pick = draw(random, 18);
   if (pick < 9) {
     words = static_cast<std::uint32_t>(pick + 1);
     return active_message(static_cast<std::uint16_t>(words));
   }
-  const Command command = pick == 9 ? kInc : pick == 10 ? kPut : built_in(Operation::kPut, Operand::kBytes16);
+  const Command commands[] = {kInc,
+                              kPut,
+                              built_in(Operation::kPut, Operand::kBytes16),
+                              built_in(Operation::kGet, Operand::kBytes1),
+                              built_in(Operation::kGet, Operand::kBytes8),
+                              built_in(Operation::kGet, Operand::kBytes16),
+                              built_in(Operation::kFetchInc, Operand::kUint32),
+                              built_in(Operation::kFetchAdd, Operand::kDouble),
+                              built_in(Operation::kCompareSwap, Operand::kBytes4)};
+  const Command command = commands[pick - 9];
   words = message_words(command);
   return command;
 }
@@ -98,14 +109,14 @@ void send_at_random(std::uint64_t seed, OnExhausted on_exhausted) {
     if (draw(random, 3) == 0) command = random_command(random, words);
     const auto count = static_cast<std::uint32_t>(1 + draw(random, 64));
     TestPackage package(command, words, count);
-    const bool one_destination = draw(random, 4) == 0;
+    const bool one_destination = !is_request(command.operation) && draw(random, 4) == 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       package.add(bench.ledger,
                   one_destination ? n_pes - 1 : static_cast<std::uint32_t>(draw(random, n_pes)));
     }
     std::uint32_t taken = 0;
     const auto append = [&] {
-      return one_destination ? bench.buffers.append_to_one(package.view(), taken)
+      return one_destination ? bench.buffers.append_to_one(n_pes - 1, package.view(), taken)
                              : bench.buffers.append(package.view(), taken);
     };
     while ((taken = append()) < count) {
@@ -275,6 +286,55 @@ TEST(NodeBuffers, ABufferReusedAtTheSameAddressIsNotTakenForTheOldOne) {
   bench.send(kInc, 1, 0);  // the same buffer, filled as far
   EXPECT_FALSE(bench.buffers.close_stale({false, 10us}, 10us, kNever));
   EXPECT_TRUE(bench.buffers.close_stale({false, 20us}, 10us, kNever));
+}
+
+TEST(NodeBuffers, RequestsArePackedWhereTheirOffsetsFitHalfAWord) {
+  const Command get = built_in(Operation::kGet, Operand::kBytes8);
+  Bench bench(4096, 4, OnExhausted::kPushBack, 1);
+  bench.send(get, 2, 0);  // message 0: its reply's offset does not fit
+  bench.send(get, 2, 0, 50);
+  bench.send(get, 2, 0, kRarely);  // one of them does not
+  bench.buffers.close();
+  bench.receive_all();
+  bench.ledger.expect_each_exactly_once();
+  EXPECT_EQ(bench.ledger.packed(), 50u);
+}
+
+// Packed they are half as long as their replies.
+TEST(NodeBuffers, AFrameTakesNoMoreRequestsThanItsRepliesFitAFrame) {
+  constexpr std::uint32_t kBytes = 64 + 16 + 50 * 16;
+  const Command get = built_in(Operation::kGet, Operand::kBytes8);
+  Bench bench(kBytes, 8, OnExhausted::kPushBack, 1);
+  bench.ledger.add(0, get);  // message 0, which is never sent
+  bench.send(get, 2, 0, 100);
+  bench.buffers.close();
+  ASSERT_EQ(bench.sink.held.size(), 2u);
+  EXPECT_EQ(bench.sink.held[0]->messages, 50u);
+  EXPECT_EQ(bench.sink.held[1]->messages, 50u);
+  bench.receive_all();
+  EXPECT_EQ(bench.ledger.packed(), 100u);
+}
+
+TEST(BufferPool, BuffersStandSideBySideInTheMemoryThatItIsGiven) {
+  constexpr std::uint32_t kBytes = 256, kBuffers = 3;
+  struct alignas(kLineBytes) Memory {
+    std::byte bytes[kBuffers * kBytes];
+  };
+  const auto memory = std::make_shared<Memory>();
+  std::weak_ptr<Memory> seen = memory;
+  std::shared_ptr<std::byte> kept;
+  {
+    BufferPool pool(kBytes, kBuffers, {memory, memory->bytes});
+    for (std::uint32_t i = 0; i < kBuffers; ++i) {
+      Buffer* const buffer = pool.try_acquire();
+      ASSERT_NE(buffer, nullptr);
+      EXPECT_EQ(buffer->bytes.get(), memory->bytes + i * kBytes);
+      kept = buffer->bytes;
+    }
+    EXPECT_EQ(pool.try_acquire(), nullptr);
+  }
+  EXPECT_EQ(kept.get(), memory->bytes + 2 * kBytes);
+  EXPECT_EQ(seen.use_count(), 2) << "a buffer's bytes keep the memory, whose pool has gone";
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <cstring>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include <esker/device/error.hpp>
 #include <esker/net/gpu/engine/frame_staging.hpp>
 
 #include "../aggregator/frames.hpp"
@@ -12,7 +14,7 @@
 namespace esker::gpu {
 namespace {
 
-constexpr std::uint32_t kSource = 5;
+constexpr std::uint32_t kPe = 3, kSource = 5;
 
 /// A staged frame.
 class Staged {
@@ -24,13 +26,15 @@ class Staged {
     layout_ = FrameLayout::of(frame_bytes == 0 ? header.bytes : frame_bytes);
     words_.resize(layout_.slot_bytes / 8);
     std::memcpy(slot() + layout_.frame_at, bytes.data(), bytes.size());
-    chunks_ = cut_frame(header, bytes.data(), layout_, slot(), replies_);
+    replies_.resize(layout_.frame_bytes / 8);
+    chunks_ = cut_frame(header, bytes.data(), layout_, slot(), kPe, replies());
     EXPECT_LE(chunks_ * sizeof(Chunk), layout_.frame_at) << "the table fits in front of the frame";
     EXPECT_EQ(std::memcmp(slot() + layout_.frame_at, bytes.data(), bytes.size()), 0);
   }
 
   std::uint32_t chunks() const { return chunks_; }
-  const std::vector<ReplyRun>& replies() const { return replies_; }
+  /// The frame of its replies.
+  const std::byte* replies() const { return reinterpret_cast<const std::byte*>(replies_.data()); }
   const FrameLayout& layout() const { return layout_; }
   /// As lanes read it: the table ends at the frame, and starts with the last chunk.
   Chunk chunk(std::uint32_t i) const {
@@ -41,13 +45,14 @@ class Staged {
   }
 
  private:
+  std::byte* replies() { return reinterpret_cast<std::byte*>(replies_.data()); }
   std::byte* slot() { return reinterpret_cast<std::byte*>(words_.data()); }
   const std::byte* slot() const { return reinterpret_cast<const std::byte*>(words_.data()); }
 
   FrameLayout layout_;
   std::vector<std::uint64_t> words_;
   std::uint32_t chunks_ = 0;
-  std::vector<ReplyRun> replies_;
+  std::vector<std::uint64_t> replies_;
 };
 
 FrameBuilder messages() { return {wire::Kind::kMessages, kSource, 0}; }
@@ -100,7 +105,7 @@ TEST(FrameStaging, EachRunHasChunksOfItsOwn) {
 }
 
 // Those of 16 bytes, and those with a handler, are longer than their requests.
-TEST(FrameStaging, EachReplyHasAPlaceInTheStagingSlot) {
+TEST(FrameStaging, RepliesAreAFrameWhoseMessagesLanesWrite) {
   constexpr std::uint32_t kCount = 3 * kChunkMessages + 5;
   const auto rows = [](std::uint32_t words) {
     return std::vector<std::vector<std::uint64_t>>(words, numbers(kCount, 8));
@@ -109,26 +114,56 @@ TEST(FrameStaging, EachReplyHasAPlaceInTheStagingSlot) {
       swap{Operation::kCompareSwap, Operand::kBytes4, 7};
   const Command increment = built_in(Operation::kInc, Operand::kUint64);
   const Staged staged(messages().run(get, rows(2)).run(increment, rows(1)).run(swap, rows(9)));
-  ASSERT_EQ(staged.replies().size(), 2u);
-  const ReplyRun &first = staged.replies()[0], &second = staged.replies()[1];
-  EXPECT_EQ(first.command, reply_to(get).word());
-  EXPECT_EQ(second.command, reply_to(swap).word());
+  wire::FrameHeader header;
+  std::memcpy(&header, staged.replies(), sizeof header);
+  EXPECT_EQ(header.kind, wire::Kind::kMessages);
+  EXPECT_EQ(header.source, kPe);
+  EXPECT_EQ(header.destination, kSource);
+  EXPECT_EQ(header.messages, 2 * kCount);
+  ASSERT_EQ(header.runs, 2u);
+  EXPECT_EQ(header.bytes, sizeof header + 2 * sizeof(wire::RunHeader) + kCount * (3 + 6) * 8);
+  EXPECT_LE(header.bytes, staged.layout().frame_bytes);
+  wire::RunReader reader(staged.replies());
+  wire::Run first{}, second{}, none{};
+  ASSERT_TRUE(reader.next(first) && reader.next(second) && !reader.next(none));
+  EXPECT_EQ(first.command.word(), reply_to(get).word());
+  EXPECT_EQ(second.command.word(), reply_to(swap).word());
   EXPECT_EQ(first.words, 3u);
   EXPECT_EQ(second.words, 6u);
-  EXPECT_EQ(first.count, kCount);
-  EXPECT_GE(first.at, staged.layout().frame_at);
-  EXPECT_EQ(second.at, first.at + kCount * 3 * 8);
-  EXPECT_LE(second.at + kCount * 6 * 8, staged.layout().staged_bytes);
   std::uint32_t seen[2] = {0, 0};
   for (std::uint32_t c = 0; c < staged.chunks(); ++c) {
     const Chunk chunk = staged.chunk(c);
-    if (chunk.command == increment.word()) continue;
+    if (chunk.command == increment.word()) {
+      EXPECT_EQ(chunk.replies, nullptr);
+      continue;
+    }
     const bool is_second = chunk.command == swap.word();
-    EXPECT_EQ(chunk.replies_at, (is_second ? second : first).at + seen[is_second] * 8);
+    EXPECT_EQ(chunk.replies, (is_second ? second : first).address + seen[is_second]);
     seen[is_second] += chunk.count;
   }
   EXPECT_EQ(seen[0], kCount);
   EXPECT_EQ(seen[1], kCount);
+}
+
+// No sender packs so many; lanes would write behind the buffer.
+TEST(FrameStaging, RequestsWhoseRepliesAreLongerThanAFrameAreRefused) {
+  const Command get{Operation::kGet, Operand::kBytes16, 0};
+  try {
+    const Staged staged(messages().run(get, {numbers(100, 16), numbers(100, 16)}));
+    FAIL() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kNetwork);
+    EXPECT_NE(std::string(error.what()).find("from PE 5 with requests whose replies are longer"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(FrameStaging, WithoutRequestsThereAreNoReplies) {
+  const Staged staged(messages().run(built_in(Operation::kInc, Operand::kUint64), {{8, 16}}));
+  wire::FrameHeader header;
+  std::memcpy(&header, staged.replies(), sizeof header);
+  EXPECT_EQ(header.runs, 0u);
 }
 
 TEST(FrameStaging, AFrameWithoutRunsHasNoChunks) { EXPECT_EQ(Staged(messages()).chunks(), 0u); }

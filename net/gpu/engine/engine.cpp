@@ -31,7 +31,7 @@ class Engine final : public DeviceEngine {
         launcher_{device_, handlers_.registry(), memory_.for_progress_kernels(),
                   settings.pes_on_host > device_.devices()},
         progress_{launcher_, memory_.host(), handlers_.registry()} {
-    if (settings_.heap_on_device) frames_.emplace(device_, settings_.frame_bytes);
+    if (settings_.heap_on_device) frames_.emplace(device_, settings_.pe, settings_.frame_bytes);
     PeState& state = memory_.state();
     state.heap = {heap_.base(), 0};
     queues_.fill_in(state);
@@ -135,10 +135,10 @@ class Engine final : public DeviceEngine {
     publish();
     return true;
   }
-  bool step(bool wanted, bool handlers, const SendReplies& send) override {
+  bool step(bool wanted, bool handlers, ReplySink& replies) override {
     check_for_fault();
     if (!settings_.heap_on_device) return false;  // the host applies
-    const bool collected = frames_->collect(memory_.host(), send);
+    const bool collected = frames_->collect(memory_.host(), replies);
     const bool moved = progress_.step(wanted, handlers, frames_->in_flight());
     if (collected || moved) publish();
     return collected || moved;

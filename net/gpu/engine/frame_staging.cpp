@@ -1,18 +1,39 @@
 // Cutting a frame's runs into chunks.
 #include <algorithm>
+#include <cstring>
+#include <esker/device/error.hpp>
 #include <esker/net/gpu/engine/frame_staging.hpp>
+
+#include <fmt/format.h>
 
 namespace esker::gpu {
 
 std::uint32_t cut_frame(const wire::FrameHeader& header, const std::byte* frame, const FrameLayout& layout,
-                        std::byte* slot, std::vector<ReplyRun>& replies) {
+                        std::byte* slot, std::uint32_t pe, std::byte* replies) {
   auto* chunk = reinterpret_cast<Chunk*>(slot + layout.frame_at);
   std::uint32_t chunks = 0;
-  auto replies_at = static_cast<std::uint32_t>(layout.frame_at);
+  wire::FrameHeader all = wire::make_header(wire::Kind::kMessages, pe, header.source);
+  all.bytes = sizeof all;
   wire::RunReader reader(frame);
   wire::Run run;
   while (reader.next(run)) {
-    const bool asks = is_request(run.command.operation);
+    std::uint64_t* reply = nullptr;  // to the run's first request
+    if (is_request(run.command.operation)) {
+      const wire::RunHeader its{reply_to(run.command).word(), reply_words(run.command, run.words), run.count,
+                                0};
+      const std::uint64_t bytes = sizeof its + std::uint64_t{its.count} * its.words * 8;
+      if (bytes > layout.frame_bytes - all.bytes) {
+        throw Error(Error::Kind::kNetwork,
+                    fmt::format("PE {} received a frame from PE {} with requests whose replies are longer "
+                                "than a frame of {} bytes",
+                                pe, header.source, layout.frame_bytes));
+      }
+      std::memcpy(replies + all.bytes, &its, sizeof its);
+      reply = reinterpret_cast<std::uint64_t*>(replies + all.bytes + sizeof its);
+      all.bytes += static_cast<std::uint32_t>(bytes);
+      all.messages += its.count;
+      ++all.runs;
+    }
     for (std::uint32_t first = 0; first < run.count; first += kChunkMessages) {
       const auto at =
           static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(run.address + first) - frame);
@@ -23,13 +44,10 @@ std::uint32_t cut_frame(const wire::FrameHeader& header, const std::byte* frame,
                   run.count,
                   static_cast<std::uint32_t>(layout.frame_at) + at,
                   header.source,
-                  asks ? replies_at + first * 8 : 0};
+                  reply == nullptr ? nullptr : reply + first};
     }
-    if (!asks) continue;
-    const std::uint32_t words = reply_words(run.command, run.words);
-    replies.push_back({reply_to(run.command).word(), words, run.count, replies_at});
-    replies_at += run.count * words * 8;
   }
+  std::memcpy(replies, &all, sizeof all);
   return chunks;
 }
 

@@ -1,5 +1,6 @@
 // Copying frames to the device.
 #include <cstring>
+#include <esker/aggregator/trace.hpp>
 #include <esker/net/gpu/engine/frame_staging.hpp>
 #include <esker/net/gpu/engine/frames.hpp>
 #include <functional>
@@ -7,14 +8,34 @@
 
 namespace esker::gpu {
 
-Frames::Frames(const OpenedDevice& device, std::uint32_t frame_bytes)
+namespace {
+
+/// Buffers of replies that can be on their way while each slot has one.
+constexpr std::uint32_t kSpareReplies = kFrames / 2;
+
+std::shared_ptr<std::byte> shared_pinned(const OpenedDevice& device, std::size_t bytes, const char* what) {
+  const auto memory =
+      std::make_shared<PinnedArray<std::byte>>(device.device().pinned<std::byte>(bytes, {what}));
+  return {memory, memory->data()};
+}
+
+}  // namespace
+
+Frames::Frames(const OpenedDevice& device, std::uint32_t pe, std::uint32_t frame_bytes)
     : device_{device},
+      pe_{pe},
       layout_{FrameLayout::of(frame_bytes)},
       turns_{device.device().memory<FrameTurn>(kFrames, {"frames' turns"})},
       frames_{device.device().memory<std::byte>(kFrames * layout_.slot_bytes, {"frames"})},
-      staging_{device.device().pinned<std::byte>(kFrames * layout_.staged_bytes, {"frames on their way"})},
-      cursors_{device.device().pinned<std::uint64_t>(kFrames, {"frames' turns on their way"})} {
-  for (std::uint32_t f = 0; f < kFrames; ++f) free_.push_back(f);
+      staging_{device.device().pinned<std::byte>(kFrames * layout_.slot_bytes, {"frames on their way"})},
+      cursors_{device.device().pinned<std::uint64_t>(kFrames, {"frames' turns on their way"})},
+      replies_{layout_.frame_bytes, kFrames + kSpareReplies,
+               shared_pinned(device, std::size_t{kFrames + kSpareReplies} * layout_.frame_bytes,
+                             "replies to frames")} {
+  for (std::uint32_t f = 0; f < kFrames; ++f) {
+    free_.push_back(f);
+    slots_[f].replies = replies_.try_acquire();
+  }
 }
 
 void Frames::fill_in(PeState& pe_state) const {
@@ -22,28 +43,26 @@ void Frames::fill_in(PeState& pe_state) const {
   pe_state.frame_bytes = layout_.slot_bytes;
   pe_state.frame_at = layout_.frame_at;
   pe_state.frame_turns = turns_.data();
-  pe_state.staging = staging_.data();
-  pe_state.staged_bytes = layout_.staged_bytes;
 }
 
 std::shared_ptr<std::byte> Frames::receive_memory(std::size_t bytes) {
-  received_ = std::make_shared<PinnedArray<std::byte>>(
-      device_.device().pinned<std::byte>(bytes, {"frames that arrive"}));
-  return {received_, received_->data()};
+  received_bytes_ = bytes;
+  return received_ = shared_pinned(device_, bytes, "frames that arrive");
 }
 
 bool Frames::has_received(const std::byte* frame) const {
   if (received_ == nullptr) return false;
   const std::less<const std::byte*> before;
-  return !before(frame, received_->data()) && before(frame, received_->data() + received_->size());
+  return !before(frame, received_.get()) && before(frame, received_.get() + received_bytes_);
 }
 
 bool Frames::try_submit(ApplyJob& job) {
   if (free_.empty()) return false;
   const std::uint32_t f = free_.back();
   Slot& slot = slots_[f];
-  std::byte* const staged = staging_.data() + f * layout_.staged_bytes;
-  const std::uint32_t chunks = cut_frame(job.header, job.frame, layout_, staged, slot.replies);
+  std::byte* const staged = staging_.data() + f * layout_.slot_bytes;
+  const std::uint32_t chunks =
+      cut_frame(job.header, job.frame, layout_, staged, pe_, slot.replies->bytes.get());
   if (chunks == 0) {  // nothing to apply
     job.left.store(0, std::memory_order_relaxed);
     return true;
@@ -62,6 +81,7 @@ bool Frames::try_submit(ApplyJob& job) {
                  "copying a frame to the device");
   }
   slot.job = &job;
+  slot.replies->journey.opened_ns = steady_ns();
   slot.generation = (slot.generation + 1) % FrameTurn::kGenerations;
   job.left.store(1, std::memory_order_relaxed);
   std::uint64_t* const cursor = &cursors_[f];
@@ -73,23 +93,40 @@ bool Frames::try_submit(ApplyJob& job) {
   return true;
 }
 
-bool Frames::collect(const HostWords& host, const SendReplies& send) {
+bool Frames::collect(const HostWords& host, ReplySink& replies) {
   bool collected = false;
   for (std::uint32_t f = 0; in_flight_ > 0 && f < kFrames; ++f) {
     Slot& slot = slots_[f];
     if (slot.job == nullptr || host.frame_done[f].load_acquire() != slot.generation) continue;  // [frame]
-    const std::byte* const staged = staging_.data() + f * layout_.staged_bytes;
-    for (const ReplyRun& run : slot.replies) {
-      send({run.command, run.words, run.count, run.count,
-            reinterpret_cast<const std::uint64_t*>(staged + run.at)});
-    }
-    slot.replies.clear();
+    send(slot.replies, replies);
     std::exchange(slot.job, nullptr)->left.store(0, std::memory_order_release);  // [job]
     free_.push_back(f);
     --in_flight_;
     collected = true;
   }
   return collected;
+}
+
+/// As they are, if that is much and the slot can have another buffer; else they are copied, to what else goes
+/// there.
+void Frames::send(Buffer*& replies, ReplySink& to) {
+  wire::FrameHeader header;
+  std::memcpy(&header, replies->bytes.get(), sizeof header);
+  if (header.runs == 0) return;
+  if (header.bytes >= layout_.frame_bytes / 2) {
+    if (Buffer* const spare = replies_.try_acquire()) {
+      replies->used = header.bytes;
+      replies->messages = header.messages;
+      replies->destination = header.destination;
+      replies->journey.closed_ns = steady_ns();
+      to.send_replies(std::exchange(replies, spare));
+      return;
+    }
+  }
+  wire::RunReader reader(replies->bytes.get());
+  wire::Run run;
+  while (reader.next(run))
+    to.send_replies(header.destination, {run.command.word(), run.words, run.count, run.count, run.address});
 }
 
 }  // namespace esker::gpu

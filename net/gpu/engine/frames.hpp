@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include <esker/aggregator/buffer.hpp>
 #include <esker/net/apply_pool.hpp>
 #include <esker/net/device_engine.hpp>
 #include <esker/net/gpu/engine/opened_device.hpp>
@@ -19,8 +20,8 @@ namespace esker::gpu {
 /// Ordering. [frame], see FrameTurn and HostWords; [job] job.left is released once the frame is applied.
 class Frames {
  public:
-  /// Frames have up to `frame_bytes`.
-  Frames(const OpenedDevice& device, std::uint32_t frame_bytes);
+  /// Of this PE. Frames have up to `frame_bytes`.
+  Frames(const OpenedDevice& device, std::uint32_t pe, std::uint32_t frame_bytes);
 
   /// The part of the PE state that lanes need to take chunks.
   void fill_in(PeState& pe_state) const;
@@ -29,25 +30,29 @@ class Frames {
   /// Sends a frame to the device, where lanes apply it. False: all slots are in use.
   bool try_submit(ApplyJob& job);
   /// Ends the jobs whose frames are applied, and sends the replies to their requests. True if there was one.
-  bool collect(const HostWords& host, const SendReplies& send);
+  bool collect(const HostWords& host, ReplySink& replies);
   std::uint32_t in_flight() const { return in_flight_; }
 
  private:
   struct Slot {
     ApplyJob* job = nullptr;  // null: free
     std::uint64_t generation = 0;
-    std::vector<ReplyRun> replies;
+    Buffer* replies = nullptr;  // a frame: those to its requests
   };
 
   bool has_received(const std::byte* frame) const;
+  void send(Buffer*& replies, ReplySink& to);
 
   const OpenedDevice& device_;
+  const std::uint32_t pe_;
   const FrameLayout layout_;
   DeviceArray<FrameTurn> turns_;
   DeviceArray<std::byte> frames_;
-  std::shared_ptr<PinnedArray<std::byte>> received_;  // copied from there too
-  PinnedArray<std::byte> staging_;                    // what is copied to frames_, and then replies
-  PinnedArray<std::uint64_t> cursors_;                // what is copied to the turns
+  std::shared_ptr<std::byte> received_;  // copied from there too
+  std::size_t received_bytes_ = 0;
+  PinnedArray<std::byte> staging_;      // what is copied to frames_
+  PinnedArray<std::uint64_t> cursors_;  // what is copied to the turns
+  BufferPool replies_;                  // lanes write them there
   std::array<Slot, kFrames> slots_;
   std::vector<std::uint32_t> free_;
   std::uint32_t in_flight_ = 0;
