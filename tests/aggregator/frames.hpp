@@ -1,6 +1,7 @@
 // Frames put together field by field: what tests and the fuzzer hold the library's own frames against.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,9 +61,9 @@ class FrameBuilder {
   std::vector<std::byte> bytes() const {
     wire::FrameHeader header = header_;
     header.bytes = static_cast<std::uint32_t>(sizeof header + body_.size());
-    const auto* const first = reinterpret_cast<const std::byte*>(&header);
-    std::vector<std::byte> all(first, first + sizeof header);
-    all.insert(all.end(), body_.begin(), body_.end());
+    std::vector<std::byte> all(header.bytes);
+    std::memcpy(all.data(), &header, sizeof header);
+    std::copy(body_.begin(), body_.end(), all.data() + sizeof header);
     return all;
   }
 
