@@ -6,6 +6,21 @@
 #include <cstring>
 
 namespace esker {
+namespace {
+
+/// Whether both addresses of each of its requests fit half a word.
+bool fits_packed(const PackageView& package) {
+  const Command command = Command::from_word(package.command);
+  if (!is_packed(command, package.words - 1)) return false;
+  const std::uint64_t* const targets = package.rows;
+  const std::uint64_t* const replies_to = targets + std::size_t{package.words - 1} * package.stride;
+  std::uint64_t bits = 0;
+  for (std::uint32_t i = 0; i < package.count; ++i) bits |= (targets[i] & kOffsetMask) | replies_to[i];
+  const std::uint32_t shift = operand_shift(command.operand);
+  return (bits >> shift << shift) == bits && bits >> shift >> kPackedBits == 0;
+}
+
+}  // namespace
 
 NodeBuffers::NodeBuffers(std::uint32_t source, std::uint32_t n_pes, BufferPool& pool,
                          OnExhausted on_exhausted, BufferSink& sink, Tracer* tracer)
@@ -22,22 +37,6 @@ NodeBuffers::~NodeBuffers() {
     if (open.buffer != nullptr && open.buffer->home == nullptr) delete open.buffer;
   }
 }
-
-namespace {
-
-/// Whether both addresses of each of its requests fit half a word.
-bool fits_packed(const PackageView& package) {
-  const Command command = Command::from_word(package.command);
-  if (!is_packed(command, package.words - 1)) return false;
-  const std::uint64_t* const targets = package.rows;
-  const std::uint64_t* const replies_to = targets + std::size_t{package.words - 1} * package.stride;
-  std::uint64_t bits = 0;
-  for (std::uint32_t i = 0; i < package.count; ++i) bits |= (targets[i] & kOffsetMask) | replies_to[i];
-  const std::uint32_t shift = operand_shift(command.operand);
-  return (bits >> shift << shift) == bits && bits >> shift >> kPackedBits == 0;
-}
-
-}  // namespace
 
 std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t first) {
   const bool packs = fits_packed(package);

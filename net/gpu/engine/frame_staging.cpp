@@ -12,27 +12,27 @@ std::uint32_t cut_frame(const wire::FrameHeader& header, const std::byte* frame,
                         std::byte* slot, std::uint32_t pe, std::byte* replies) {
   auto* chunk = reinterpret_cast<Chunk*>(slot + layout.frame_at);
   std::uint32_t chunks = 0;
-  wire::FrameHeader all = wire::make_header(wire::Kind::kMessages, pe, header.source);
-  all.bytes = sizeof all;
+  wire::FrameHeader reply_frame = wire::make_header(wire::Kind::kMessages, pe, header.source);
+  reply_frame.bytes = sizeof reply_frame;
   wire::RunReader reader(frame);
   wire::Run run;
   while (reader.next(run)) {
     std::uint64_t* reply = nullptr;  // to the run's first request
     if (is_request(run.command.operation)) {
-      const wire::RunHeader its{reply_to(run.command).word(), reply_words(run.command, run.words), run.count,
-                                0};
-      const std::uint64_t bytes = sizeof its + std::uint64_t{its.count} * its.words * 8;
-      if (bytes > layout.frame_bytes - all.bytes) {
+      const wire::RunHeader reply_run{reply_to(run.command).word(), reply_words(run.command, run.words),
+                                      run.count, 0};
+      const std::uint64_t bytes = sizeof reply_run + std::uint64_t{reply_run.count} * reply_run.words * 8;
+      if (bytes > layout.frame_bytes - reply_frame.bytes) {
         throw Error(Error::Kind::kNetwork,
                     fmt::format("PE {} received a frame from PE {} with requests whose replies are longer "
                                 "than a frame of {} bytes",
                                 pe, header.source, layout.frame_bytes));
       }
-      std::memcpy(replies + all.bytes, &its, sizeof its);
-      reply = reinterpret_cast<std::uint64_t*>(replies + all.bytes + sizeof its);
-      all.bytes += static_cast<std::uint32_t>(bytes);
-      all.messages += its.count;
-      ++all.runs;
+      std::memcpy(replies + reply_frame.bytes, &reply_run, sizeof reply_run);
+      reply = reinterpret_cast<std::uint64_t*>(replies + reply_frame.bytes + sizeof reply_run);
+      reply_frame.bytes += static_cast<std::uint32_t>(bytes);
+      reply_frame.messages += reply_run.count;
+      ++reply_frame.runs;
     }
     for (std::uint32_t first = 0; first < run.count; first += kChunkMessages) {
       const auto at =
@@ -47,7 +47,7 @@ std::uint32_t cut_frame(const wire::FrameHeader& header, const std::byte* frame,
                   reply == nullptr ? nullptr : reply + first};
     }
   }
-  std::memcpy(replies, &all, sizeof all);
+  std::memcpy(replies, &reply_frame, sizeof reply_frame);
   return chunks;
 }
 
