@@ -11,7 +11,7 @@ namespace esker::gpu {
 namespace {
 
 /// Buffers of replies that can be on their way while each slot has one.
-constexpr std::uint32_t kSpareReplies = kFrames / 2;
+constexpr std::uint32_t kSpareReplies = 2 * kFrames;
 
 std::shared_ptr<std::byte> shared_pinned(const OpenedDevice& device, std::size_t bytes, const char* what) {
   const auto memory =
