@@ -166,18 +166,14 @@ class GroupBlocks {
       }
       count = kept;
     } else {
-      constexpr std::uint32_t kAtOnce = 4;  // loads that are under way before the first store
-      const std::uint32_t columns = block.columns, step = kAtOnce * mine.total;
+      const std::uint32_t columns = block.columns;  // read once: what is stored below might be the block
       for (std::uint32_t r = 0; r < width; ++r) {
         const std::uint64_t* const from = words + r * columns;
         std::uint64_t* const to = row(r);
-        std::uint32_t c = mine.index;
-        for (; c + step - mine.total < count; c += step) {
-          std::uint64_t some[kAtOnce];
-          for (std::uint32_t k = 0; k < kAtOnce; ++k) some[k] = from[c + k * mine.total];
-          for (std::uint32_t k = 0; k < kAtOnce; ++k) to[c + k * mine.total] = some[k];
-        }
-        for (; c < count; c += mine.total) to[c] = from[c];
+#if defined(ESKER_ON_GPU)
+#pragma unroll 4
+#endif
+        for (std::uint32_t c = mine.index; c < count; c += mine.total) to[c] = from[c];
       }
     }
     active.sync();

@@ -149,7 +149,9 @@ ESKER_NOINLINE ESKER_HD inline void apply_signals(const PeState& pe_state, Messa
 
 /// Applies all messages of a built-in operation. Collective over the active lanes, of which this one is
 /// `mine`.
-ESKER_HD inline void apply_built_in(const PeState& pe_state, Messages m, Position mine) {
+///
+/// Not inlined, since several functions of a kernel apply.
+ESKER_NOINLINE ESKER_HD inline void apply_built_in(const PeState& pe_state, Messages m, Position mine) {
   if (has_signal(m.command.operation)) return apply_signals(pe_state, m, mine);
   with_operation<Signs::kMerged>(m.command, [&]<Operation O, class T>() {
     if constexpr (kIsFrequent<O, T>) {

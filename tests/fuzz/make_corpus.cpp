@@ -60,6 +60,14 @@ std::vector<std::vector<std::uint64_t>> places(std::uint32_t words) {
   return all;
 }
 
+/// Requests as they mostly travel.
+std::vector<std::vector<std::uint64_t>> packed(Command command, std::vector<std::vector<std::uint64_t>> all) {
+  for (std::size_t i = 0; i < all[0].size(); ++i)
+    all[0][i] = packed_addresses(all[0][i], all.back()[i], operand_shift(command.operand));
+  all.pop_back();
+  return all;
+}
+
 /// Requests, replies and puts with signals: without a handler, and for those whose arguments can hold the
 /// value; to others, and to oneself, which the reply does not leave.
 void write_requests() {
@@ -71,6 +79,7 @@ void write_requests() {
       const std::string name = "command_" + std::to_string(operation) + "_" + std::to_string(operand);
       write(name, messages().run(command, places(words)).bytes());
       if (operation >= 18) continue;
+      write(name + "_packed", messages().run(command, packed(command, places(words))).bytes());
       write(name + "_own",
             FrameBuilder(Kind::kMessages, kFuzzReceiver, kFuzzReceiver).run(command, places(words)).bytes());
       const std::uint32_t carried = carried_words(command.operand, 4);
