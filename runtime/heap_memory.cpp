@@ -95,7 +95,7 @@ std::uint64_t resident_bytes() {
 }
 
 HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages, bool may_share)
-    : limit_{round_up(limit_bytes, kHugePage)}, huge_pages_{huge_pages} {
+    : huge_pages_{huge_pages}, limit_{round_up(limit_bytes, kHugePage)} {
   if (may_share && try_share()) return;
   mapping_bytes_ = limit_ + kHugePage;
   void* const mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,

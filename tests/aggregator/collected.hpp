@@ -114,8 +114,9 @@ class Ledger {
     for (std::uint32_t r = 1; r < run.words; ++r) {
       ASSERT_EQ(run.row(r)[i], row_of(command, words, id, r)) << "message " << id << ", word " << r;
     }
-    if (packed)
+    if (packed) {
       ASSERT_EQ(packed_reply_to(run.address[i], shift), reply_to_of(command, id)) << "message " << id;
+    }
   }
 
   std::uint32_t source_;

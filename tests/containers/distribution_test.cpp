@@ -39,7 +39,7 @@ using Kinds = ::testing::Types<Block, Cyclic>;
 TYPED_TEST_SUITE(Distributions, Kinds);
 
 TYPED_TEST(Distributions, GiveEachElementOneOwnerAndItComesBack) {
-  for (const std::uint64_t size : {0, 1, 2, 3, 7, 8, 9, 64, 100})
+  for (const std::uint64_t size : {0u, 1u, 2u, 3u, 7u, 8u, 9u, 64u, 100u})
     for (const std::uint32_t pes : {1u, 2u, 3u, 4u, 7u, 8u}) expect_partition<TypeParam>(size, pes);
 }
 

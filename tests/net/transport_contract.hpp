@@ -281,7 +281,10 @@ inline void check_bells(Transport& t, std::uint64_t stream) {
   ASSERT_NE(t.bell(), nullptr);
   const auto sleep_until = [&](const char* what, auto is_there) {
     const auto began = std::chrono::steady_clock::now();
-    for (bool there = is_there(); !there;) t.bell()->wait(kLong, [&] { return there = is_there(); });
+    bool there = is_there();
+    while (!there) {
+      t.bell()->wait(kLong, [&] { return there = is_there(); });
+    }
     if (std::chrono::steady_clock::now() - began > kLong / 2) throw std::runtime_error(what);
   };
   const std::uint32_t next = (t.pe() + 1) % t.n_pes();

@@ -27,13 +27,13 @@ INSTANTIATE_TEST_SUITE_P(Ways, Blocks, ::testing::ValuesIn(shapes()));
 // A frame of these settings holds 896 bytes.
 TEST_P(Blocks, PutsOfAnySizeArriveWhole) {
   run_pes(GetParam(), [](Runtime& rt) {
-    for (const std::uint64_t size : {0, 1, 7, 895, 896, 897, 1792, 100'000}) check_puts(rt, size);
+    for (const std::uint64_t size : {0u, 1u, 7u, 895u, 896u, 897u, 1792u, 100'000u}) check_puts(rt, size);
   });
 }
 
 TEST_P(Blocks, GetsOfAnySizeAreThereAfterQuiet) {
   run_pes(GetParam(), [](Runtime& rt) {
-    for (const std::uint64_t size : {0, 1, 7, 896, 897, 60'000}) check_block_gets(rt, size);
+    for (const std::uint64_t size : {0u, 1u, 7u, 896u, 897u, 60'000u}) check_block_gets(rt, size);
   });
 }
 

@@ -75,7 +75,8 @@ TEST(HeapCalls, OfDifferentKindsAndAlignmentsAreRefusedOnEveryPe) {
       rt.heap().allocate_largest<std::uint8_t>(1);
   });
   expect_everywhere(failed, Error::Kind::kContract);
-  failed = Pes(2).run_and_catch([](Runtime& rt) { rt.heap().allocate<std::uint8_t>(1, 256 << rt.pe()); });
+  failed = Pes(2).run_and_catch(
+      [](Runtime& rt) { rt.heap().allocate<std::uint8_t>(1, std::size_t{256} << rt.pe()); });
   expect_everywhere(failed, Error::Kind::kContract);
   EXPECT_NE(failed[0]->message.find("aligned to 512 and 256 bytes"), std::string::npos) << failed[0]->message;
 }

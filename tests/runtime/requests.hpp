@@ -146,7 +146,7 @@ void check_fetches(Runtime& rt, const std::string& what, Fetch fetch) {
       const auto a = f.aim(pe, k, rt.n_pes());
       if (a.pe != rt.pe()) continue;
       ++asked[a.word];
-      if (fetch == Fetch::kSwap) ++expected[a.word * places + f.id(pe, k)];
+      if (fetch == Fetch::kSwap) ++expected[a.word * places + static_cast<std::size_t>(f.id(pe, k))];
     }
   }
   for (std::uint64_t word = 0; word < words; ++word) {
