@@ -54,16 +54,18 @@ struct ProgressKernel {
     const std::uint32_t most = kCalls ? 1 : polls;
     std::uint64_t moved = 0, waiting = 0;
     for (std::uint32_t round = 0; round < Policy::kRounds; ++round) {
-      const Applied applied = apply_some(pe_state, handlers, active, seed, wave * polls, polls, most);
-      std::uint64_t now = applied.messages;
-      waiting = applied.waiting;  // of the last round
-      if constexpr (kCalls) {
-        if (now == 0 && all > 0) {  // what other waves have not got to, elsewhere in each round
-          now =
-              apply_some(pe_state, handlers, active, seed, (seed >> round) % all, mine.total, most).messages;
-        }
-        Outbox::flush_pending(seed, active);
+      // Its own places, and after these, if it found nothing, what other waves have not got to. One call:
+      // where a compiler inlines all, two would take twice the stack.
+      std::uint64_t now = 0;
+      for (std::uint32_t look = 0; look < (kCalls && all > 0 ? 2u : 1u) && now == 0; ++look) {
+        const bool own = look == 0;
+        const std::uint32_t start = own ? wave * polls : (seed >> round) % all;
+        const Applied applied =
+            apply_some(pe_state, handlers, active, seed, start, own ? polls : mine.total, most);
+        now = applied.messages;
+        if (own) waiting = applied.waiting;  // of the last round
       }
+      if constexpr (kCalls) Outbox::flush_pending(seed, active);
       for (std::uint32_t shard = wave % kHandlerShards; shard < kHandlerShards; shard += waves) {
         for (std::uint32_t sent = 1, i = 0; i < Policy::kBatches && sent > 0; ++i) {
           if (active.any(Outbox::is_blocked())) break;
