@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <iterator>
 #include <limits>
 #include <ostream>
 
@@ -49,21 +48,20 @@ void TraceJson::begin() { text_ += "{\"displayTimeUnit\":\"ns\",\"traceEvents\":
 void TraceJson::metadata(const char* what, std::uint64_t process, std::uint64_t thread,
                          std::string_view argument) {
   separate();
-  fmt::format_to(std::back_inserter(text_), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})",
-                 what, process, thread, argument);
+  text_ += fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})", what, process, thread,
+                       argument);
 }
 
 std::string& TraceJson::event(const char* phase, std::string_view name, std::uint64_t process,
                               std::uint64_t thread, std::int64_t steady_ns) {
   separate();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"ph":"{}","name":{},"cat":"esker","pid":{},"tid":{},"ts":{:.3f})", phase, name, process,
-                 thread, clock_.us(steady_ns));
+  text_ += fmt::format(R"({{"ph":"{}","name":{},"cat":"esker","pid":{},"tid":{},"ts":{:.3f})", phase, name,
+                       process, thread, clock_.us(steady_ns));
   return text_;
 }
 
 void TraceJson::end(std::string_view other) {
-  fmt::format_to(std::back_inserter(text_), "\n],\"otherData\":{}}}\n", other);
+  text_ += fmt::format("\n],\"otherData\":{}}}\n", other);
   flush();
 }
 

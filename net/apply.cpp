@@ -57,7 +57,7 @@ std::uint32_t apply_signals(const wire::Run& run, HeapView heap, Slice slice) {
   const std::uint32_t signal_row = 1 + value_words(run.command.operand);
   wire::Run signals = run;
   signals.address = run.row(signal_row);
-  apply::check_addresses<8>(signals, heap);
+  apply::check_addresses(signals, 8, heap);
   return with_operation({Operation::kPut, run.command.operand, 0}, [&]<Operation, class T>() {
     return for_each_address<sizeof(T)>(run, heap, slice, [&](std::uint32_t i) {
       std::byte* const at = heap.base + run.address[i];

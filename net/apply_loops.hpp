@@ -45,22 +45,22 @@ struct Slice {
   bool has(std::uint64_t offset) const { return (offset / kOwnershipBytes) % count == index; }
 };
 
-/// Throws if an address is misaligned or outside the heap. The whole run first: no branch an address, so
-/// it is a fraction of a nanosecond each, and the loops that touch the heap carry no check.
-template <std::uint32_t Bytes>
-void check_addresses(const wire::Run& run, HeapView heap) {
-  const std::uint64_t last = heap.bytes - Bytes;
+/// Throws if an address is misaligned or outside the heap. `bytes` is a power of two. The whole run first: no
+/// branch an address, so it is a fraction of a nanosecond each, and the loops that touch the heap carry no
+/// check.
+[[gnu::noinline]] inline void check_addresses(const wire::Run& run, std::uint32_t bytes, HeapView heap) {
+  const std::uint64_t last = heap.bytes - bytes;
   std::uint64_t low = 0;
   std::uint64_t high = 0;  // the top bit: an address beyond `last`, which is below 2^63
   for (std::uint32_t i = 0; i < run.count; ++i) {
     low |= run.address[i];
     high |= (last - run.address[i]) | run.address[i];
   }
-  if (low % Bytes == 0 && high >> 63 == 0 && heap.bytes >= Bytes) [[likely]]
+  if ((low & (bytes - 1)) == 0 && high >> 63 == 0 && heap.bytes >= bytes) [[likely]]
     return;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const std::uint64_t offset = run.address[i];
-    if (heap.bytes < Bytes || offset > last || offset % Bytes != 0) bad_address(offset, Bytes, heap.bytes);
+    if (heap.bytes < bytes || offset > last || offset % bytes != 0) bad_address(offset, bytes, heap.bytes);
   }
 }
 
@@ -80,7 +80,7 @@ inline void check_target(const HandlerEntry& handler, std::uint64_t offset, Heap
 /// Calls `one(i)` for each message of the slice in order, prefetching ahead.
 template <std::uint32_t Bytes, class One>
 std::uint32_t for_each_address(const wire::Run& run, HeapView heap, Slice slice, One one) {
-  check_addresses<Bytes>(run, heap);
+  check_addresses(run, Bytes, heap);
   const std::uint64_t* const address = run.address;
   const auto prefetch = [&](std::uint32_t i) { __builtin_prefetch(heap.base + address[i], 1); };
   if (slice.count == 1) {

@@ -1,6 +1,8 @@
 // What a transport does for the network's owner: move frames, gather small blocks, say who died.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -123,9 +125,8 @@ class Transport {
 
 /// For messages: "PE 3", or "PE 3 (world rank 5)" where the two differ.
 inline std::string name_of(const Transport& transport, std::uint32_t pe) {
-  const std::string name = "PE " + std::to_string(pe);
   const std::uint32_t rank = transport.world_rank(pe);
-  return rank == pe ? name : name + " (world rank " + std::to_string(rank) + ")";
+  return rank == pe ? fmt::format("PE {}", pe) : fmt::format("PE {} (world rank {})", pe, rank);
 }
 
 /// Bytes of the largest frame a transport must carry, and how many it keeps ready to receive.

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 #include <esker/device/trace_json.hpp>
@@ -111,8 +110,7 @@ void Trace::write_all(std::int64_t now_ns) {
         break;
     }
     std::string& text = json.event("X", json_text(what), kProcess, track_of(span.stage), span.at_ns);
-    fmt::format_to(std::back_inserter(text), R"(,"dur":{:.3f}}})",
-                   static_cast<double>(end_ns - span.at_ns) / 1e3);
+    text += fmt::format(R"(,"dur":{:.3f}}})", static_cast<double>(end_ns - span.at_ns) / 1e3);
   };
   for (const Change& change : changes_) {
     close(open[change.stage], change.at_ns);
@@ -122,12 +120,11 @@ void Trace::write_all(std::int64_t now_ns) {
   for (const Fill& fill : fills_) {
     std::string& text = json.event("C", json_text("fill of " + topology_.topics[fill.topic].options.name),
                                    kProcess, kRunTrack, fill.at_ns);
-    fmt::format_to(std::back_inserter(text), R"(,"args":{{"frames":{}}}}})", fill.frames);
+    text += fmt::format(R"(,"args":{{"frames":{}}}}})", fill.frames);
   }
   for (const Mark& mark : marks_) {
     std::string& text = json.event("i", json_text(mark.name), kProcess, track_of(mark.stage), mark.at_ns);
-    fmt::format_to(std::back_inserter(text), R"(,"s":"{}","args":{{{}}}}})", mark.stage == kNone ? "p" : "t",
-                   mark.arguments);
+    text += fmt::format(R"(,"s":"{}","args":{{{}}}}})", mark.stage == kNone ? "p" : "t", mark.arguments);
   }
   json.end(fmt::format(R"({{"midnight_unix_s":{},"device":{},"events":{},"events_dropped":{}}})",
                        json.clock().midnight_s, json_text(device_),

@@ -5,7 +5,6 @@
 
 #include <esker/runtime/data_collectives.hpp>
 #include <esker/runtime/impl.hpp>
-#include <esker/runtime/sample_sort.hpp>
 
 namespace esker::detail {
 
@@ -52,11 +51,6 @@ std::vector<std::uint64_t> CollectiveCalls::all_to_all(Runtime& rt, const Elemen
                                                        const Destination& into) {
   return rt.impl_->data().all_to_all(Collective::kAllToAll, type, values, n, std::span(counts, n_counts),
                                      into);
-}
-
-void CollectiveCalls::sort(Runtime& rt, const ElementType& type, KeyKind kind, void* keys, std::uint64_t n,
-                           const Destination& into) {
-  sort_keys(rt.impl_->data(), type, kind, keys, n, into);
 }
 
 void CollectiveCalls::copy_out(Runtime& rt, void* to, const void* from, std::size_t bytes) {

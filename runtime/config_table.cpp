@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <esker/config.hpp>
 
@@ -16,6 +15,13 @@ namespace esker::detail {
 namespace {
 
 using std::chrono::microseconds;
+
+/// Names with commas between.
+std::string in_a_row(const std::vector<std::string>& names) {
+  std::string row;
+  for (const std::string& name : names) row += (row.empty() ? "" : ", ") + name;
+  return row;
+}
 
 [[noreturn]] void illegal(const char* reason) { throw std::invalid_argument(reason); }
 
@@ -135,7 +141,7 @@ Setting choice(std::string name, E Config::*field, std::vector<std::string> name
   };
   return {std::move(name),
           "",
-          fmt::format("{}", fmt::join(names, ", ")),
+          in_a_row(names),
           std::move(help),
           [=](Config& c, std::string_view v) {
             const auto it = std::find(names.begin(), names.end(), v);
@@ -151,14 +157,13 @@ void allow_device(std::string_view name) {
   if (name == "auto" || build_info().has_device(name)) return;
   throw std::invalid_argument(
       fmt::format("is not built: this library has {}; configure with -DESKER_DEVICE=CUDA or HIP for a device",
-                  fmt::join(build_info().devices, ", ")));
+                  in_a_row(build_info().devices)));
 }
 
 void allow_transport(std::string_view name) {
   if (name == "auto" || build_info().has_transport(name)) return;
   throw std::invalid_argument(fmt::format("is not built: this library has {}; configure with -DESKER_{}=ON",
-                                          fmt::join(build_info().transports, ", "),
-                                          name == "ucx" ? "UCX" : "MPI"));
+                                          in_a_row(build_info().transports), name == "ucx" ? "UCX" : "MPI"));
 }
 
 std::vector<Setting> make_settings() {

@@ -1,6 +1,8 @@
 // Which PE this is, and of how many.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,7 +21,7 @@ struct JobShape {
 
   /// For messages: "PE 3", or "PE 3 (world rank 5)" where that differs.
   std::string name(std::uint32_t of_pe) const {
-    return names == nullptr ? "PE " + std::to_string(of_pe) : (*names)[of_pe];
+    return names == nullptr ? fmt::format("PE {}", of_pe) : (*names)[of_pe];
   }
   std::string name() const { return name(pe); }
   std::int64_t process(std::uint32_t of_pe) const { return processes == nullptr ? 0 : (*processes)[of_pe]; }

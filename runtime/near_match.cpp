@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace esker {
 namespace {
@@ -30,28 +29,29 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> near_matches(std::string_view name, const std::vector<std::string>& candidates) {
   const std::size_t limit = std::max<std::size_t>(2, name.size() / 4);
-  std::vector<std::pair<std::size_t, std::string>> found;
-  for (const std::string& candidate : candidates) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;  // distance and candidate
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string& candidate = candidates[i];
     const std::size_t distance = edit_distance(name, candidate);
     const bool starts = name.size() >= 3 && candidate.starts_with(name);
     // Two edits turn any two-letter name into any other.
     if (starts || (distance <= limit && distance < name.size())) {
-      found.emplace_back(starts ? 1 : distance, candidate);
+      found.emplace_back(starts ? 1 : distance, i);
     }
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(found.begin(), found.end());
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, found.size()); ++i) names.push_back(found[i].second);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, found.size()); ++i)
+    names.push_back(candidates[found[i].second]);
   return names;
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates,
                          std::string_view prefix) {
-  std::vector<std::string> names = near_matches(name, candidates);
-  if (names.empty()) return "";
-  for (std::string& near : names) near.insert(0, prefix);
-  return fmt::format(" (did you mean {}?)", fmt::join(names, " or "));
+  std::string meant;
+  for (const std::string& near : near_matches(name, candidates))
+    meant += fmt::format("{}{}{}", meant.empty() ? "" : " or ", prefix, near);
+  return meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant);
 }
 
 }  // namespace esker

@@ -1,18 +1,21 @@
 // A sample sort with exact splitters, as in Cheng, Shah, Gilbert and Edelman, "A Novel Parallel Sorting
 // Algorithm for Contemporary Architectures" (2007): local sort, bisection for the keys at the boundaries, one
 // all-to-all, a merge of as many runs as there are PEs.
-#include <esker/runtime/sample_sort.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/sort/pdqsort/pdqsort.hpp>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include <esker/runtime/collective_calls.hpp>
+#include <esker/runtime/data_collectives.hpp>
+#include <esker/runtime/impl.hpp>
 
 namespace esker {
 namespace {
@@ -213,8 +216,9 @@ void sort_as(DataCollectives& collectives, Kind kind, void* keys, std::uint64_t 
 
 }  // namespace
 
-void sort_keys(DataCollectives& collectives, const detail::ElementType& type, Kind kind, void* keys,
-               std::uint64_t n, const detail::Destination& into) {
+void detail::CollectiveCalls::sort(Runtime& rt, const ElementType& type, KeyKind kind, void* keys,
+                                   std::uint64_t n, const Destination& into) {
+  DataCollectives& collectives = rt.impl_->data();
   const CurrentCall::Scope scope(collectives.call(), to_string(kCall));
   collectives.agree({kCall, type});
   collectives.together(kCall, [&] {

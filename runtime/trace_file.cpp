@@ -8,7 +8,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <esker/config.hpp>
@@ -95,10 +94,9 @@ class Writer {
         letter(event.phase), as_json(text_in_name ? fmt::format("{}: {}", kind.name, event.text) : kind.name),
         pe_ + 1, thread(event.track), event.at_ns);
     if (event.phase == TracePhase::kSpan) {
-      fmt::format_to(std::back_inserter(text), R"(,"dur":{:.3f})",
-                     static_cast<double>(event.duration_ns) / 1e3);
+      text += fmt::format(R"(,"dur":{:.3f})", static_cast<double>(event.duration_ns) / 1e3);
     } else if (event.phase != TracePhase::kCounter) {
-      fmt::format_to(std::back_inserter(text), R"(,"id":"{}")", number_of(event.buffer));
+      text += fmt::format(R"(,"id":"{}")", number_of(event.buffer));
       // A flow's point belongs to the span around it, not to the next one.
       if (event.what == TraceWhat::kMessages) text += R"(,"bp":"e")";
     }
@@ -111,7 +109,7 @@ class Writer {
     text += R"(,"args":{)";
     bool first = true;
     const auto add = [&](const char* name, const std::string& value) {
-      fmt::format_to(std::back_inserter(text), R"({}"{}":{})", first ? "" : ",", name, value);
+      text += fmt::format(R"({}"{}":{})", first ? "" : ",", name, value);
       first = false;
     };
     for (std::size_t i = 0; i < kind.value_names.size() && kind.value_names[i] != nullptr; ++i) {

@@ -2,7 +2,6 @@
 #include <esker/tasks/watch.hpp>
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -44,11 +43,11 @@ std::string trace_json(const Watched& watched) {
       "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":{{\"name\":\"domains\"}}}}",
       watched.spans_dropped);
   for (const Span& span : watched.spans) {
-    fmt::format_to(std::back_inserter(text),
-                   ",\n{{\"ph\":\"X\",\"name\":\"work\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
-                   "\"args\":{{\"tasks\":{}}}}}",
-                   span.domain + 1, static_cast<double>(span.began_ns - first) / 1e3,
-                   static_cast<double>(span.ended_ns - span.began_ns) / 1e3, span.tasks);
+    text += fmt::format(
+        ",\n{{\"ph\":\"X\",\"name\":\"work\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
+        "\"args\":{{\"tasks\":{}}}}}",
+        span.domain + 1, static_cast<double>(span.began_ns - first) / 1e3,
+        static_cast<double>(span.ended_ns - span.began_ns) / 1e3, span.tasks);
   }
   return text + "\n]}\n";
 }

@@ -38,7 +38,7 @@ void find_nearest(const double* points, std::uint64_t n, const double* centroids
       for (std::uint32_t d = 0; d < dimensions; ++d) columns[d * kPoints + p] = point[d];
     }
     Words least[kVectors];
-    Numbers at[kVectors];
+    Numbers at[kVectors] = {};
     for (std::uint32_t c = 0; c < clusters; ++c) {
       Words distance[kVectors] = {};
       for (std::uint32_t d = 0; d < dimensions; ++d) {

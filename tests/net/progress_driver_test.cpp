@@ -279,6 +279,8 @@ TEST(Diagnostics, SaysWhatWasPublished) {
                           .packages = 3,
                           .bytes = 2,
                           .by_handlers = 1,
+                          .asked = 0,
+                          .answered = 0,
                           .sent_to = {15},
                           .applied_from = {25}};
   seen.snapshot.handler_backlog = 7;
