@@ -122,8 +122,8 @@ class GroupPacker {
     const std::uint32_t count = blocks.copy(pool(), active, mine, index,
                                             [&](std::uint32_t r) { return sink_->row(ticket, width, r); });
     if (leads) {
+      sink_->publish(ticket, command, width, count);  // first: later tickets wait for it
       blocks.release(index);
-      sink_->publish(ticket, command, width, count);
     }
   }
 

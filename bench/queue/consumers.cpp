@@ -96,6 +96,8 @@ class alignas(kLineBytes) Consumers::One {
     std::uint64_t sum = 0;
     for (std::uint32_t r = 0; r < package.words; ++r) {
       const std::uint64_t* row = package.rows + std::size_t{r} * package.stride;
+      // Else the loop is four instructions, and a consumer a sixth slower where they cross a cache line.
+#pragma GCC unroll 4
       for (std::uint32_t i = 0; i < package.count; ++i) sum += row[i];
     }
     sum_ += sum;
@@ -149,10 +151,10 @@ double Consumers::run(const Production& production, std::uint64_t messages, Arri
     } else if (now - moved > std::chrono::seconds{kHangSeconds}) {
       std::fprintf(stderr,
                    "esker-bench-queue: no package arrived for %d s; %llu of %llu messages came, "
-                   "%u slots of %u bytes, %zu consumers\n",
+                   "%u slots of %u bytes, %zu consumers; %s\n",
                    kHangSeconds, static_cast<unsigned long long>(seen),
                    static_cast<unsigned long long>(messages), producers_.how().slots,
-                   producers_.how().package_bytes, all_.size());
+                   producers_.how().package_bytes, all_.size(), producers_.state().c_str());
       std::_Exit(1);
     }
   }

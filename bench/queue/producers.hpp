@@ -88,6 +88,8 @@ class Producers {
   /// Launches the kernel and returns at once.
   void start(const Production& production);
   void finish();
+  /// What the kernel does, in words.
+  std::string state() const;
 
  private:
   struct Memory;

@@ -35,6 +35,7 @@ void Producers::start(const Production& production) {
 }
 
 void Producers::finish() { memory_->lanes = {}; }
+std::string Producers::state() const { return "lanes are threads of the host"; }
 
 struct PlainWriter::Memory {
   std::vector<std::uint64_t> ring;

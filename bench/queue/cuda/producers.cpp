@@ -76,6 +76,7 @@ struct Producers::Memory {
               static_cast<PackageQueue::Counter*>(head.memory), static_cast<std::byte*>(storage.memory),
               how.slots, how.package_bytes),
         host_words(sizeof(gpu::HostWords)),
+        device_words(sizeof(gpu::DeviceWords)),
         bins(kMaxPes),
         pe_state_memory(sizeof(gpu::PeState)) {
     gpu::PeState pe_state{};
@@ -83,6 +84,7 @@ struct Producers::Memory {
     pe_state.has_network = true;
     pe_state.host_queue = queue;
     pe_state.host = static_cast<gpu::HostWords*>(host_words.memory);
+    pe_state.words = static_cast<gpu::DeviceWords*>(device_words.memory);
     pe_state.bin_of = static_cast<const std::uint8_t*>(bins.memory);
     std::memset(pe_state.near_bins, gpu::kNetwork, sizeof pe_state.near_bins);
     check(cudaMemset(bins.memory, gpu::kNetwork, kMaxPes), "cudaMemset");
@@ -95,7 +97,7 @@ struct Producers::Memory {
   PackageQueue queue;
   // What an outbox needs, to which every PE is one of another host.
   PinnedMemory host_words;
-  DeviceMemory bins, pe_state_memory;
+  DeviceMemory device_words, bins, pe_state_memory;
   Stream stream;
 
   const gpu::PeState* pe_state() const { return static_cast<const gpu::PeState*>(pe_state_memory.memory); }
@@ -126,6 +128,13 @@ void Producers::start(const Production& production) {
 }
 
 void Producers::finish() { check(cudaStreamSynchronize(memory_->stream.stream), "the kernel"); }
+
+std::string Producers::state() const {
+  const cudaError_t error = cudaStreamQuery(memory_->stream.stream);
+  if (error == cudaErrorNotReady) return "the kernel runs";
+  return error == cudaSuccess ? "the kernel has ended"
+                              : std::string("the kernel: ") + cudaGetErrorString(error);
+}
 
 struct PlainWriter::Memory {
   explicit Memory(std::uint64_t bytes) : ring(bytes), ring_words{bytes / 8} {}
