@@ -133,7 +133,7 @@ Setting optional_file(std::string name, std::string Config::*field, std::string 
 
 /// `names` are the enumerators' texts in their order; `allow` throws for one that this build lacks.
 template <class E>
-Setting choice(std::string name, E Config::*field, std::vector<std::string> names, std::string help,
+Setting choice(std::string name, E Config::*field, const std::vector<std::string>& names, std::string help,
                void (*allow)(std::string_view) = nullptr) {
   const auto text = [=](const Config& c) {
     const auto i = static_cast<std::size_t>(c.*field);

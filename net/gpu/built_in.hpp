@@ -148,10 +148,8 @@ ESKER_NOINLINE ESKER_HD inline void apply_signals(const PeState& pe_state, Messa
 }
 
 /// Applies all messages of a built-in operation. Collective over the active lanes, of which this one is
-/// `mine`.
-///
-/// Not inlined, since several functions of a kernel apply.
-ESKER_NOINLINE ESKER_HD inline void apply_built_in(const PeState& pe_state, Messages m, Position mine) {
+/// `mine`. Inlined: called, puts and active messages take 3 to 4 % longer.
+ESKER_HD inline void apply_built_in(const PeState& pe_state, Messages m, Position mine) {
   if (has_signal(m.command.operation)) return apply_signals(pe_state, m, mine);
   with_operation<Signs::kMerged>(m.command, [&]<Operation O, class T>() {
     if constexpr (kIsFrequent<O, T>) {
