@@ -210,7 +210,7 @@ std::vector<Setting> make_settings() {
       count("apply_helpers", "threads", &C::apply_helpers, {0, 64},
             "host threads that apply beside the network thread, each a slice of the heap"),
       size("node_buffer_bytes", &C::node_buffer_bytes, {kKi, 16 * kMi, Shape::kMultipleOf64, true},
-           "messages packed for one destination before they are sent; 0: 64 KiB, and 256 KiB where lanes run "
+           "messages packed for one destination before they are sent; 0: 64 KiB, and 512 KiB where lanes run "
            "on a GPU"),
       count("buffers_per_destination", "buffers", &C::buffers_per_destination, {2, kKi},
             "node buffers for each PE: one fills while others are on their way"),

@@ -18,7 +18,7 @@ namespace {
 
 // Where --node-buffer-bytes leaves it open (docs/design/aggregation.md).
 constexpr std::uint32_t kNodeBufferBytes = 64 << 10;
-constexpr std::uint32_t kNodeBufferBytesOnDevice = 256 << 10;
+constexpr std::uint32_t kNodeBufferBytesOnDevice = 512 << 10;
 constexpr std::uint32_t kLeastBuffers = 32;           // in an aggregator's pool: two MiB under way by default
 constexpr std::uint64_t kMpiBytesAPeer = 256 * 1024;  // what Open MPI comes to use for a peer
 

@@ -54,7 +54,7 @@ struct ESKER_API Config {
   std::uint32_t aggregators = 1;
   std::uint32_t device_aggregators = 2;
   std::uint32_t apply_helpers = 0;
-  std::uint32_t node_buffer_bytes = 0;  // 0: 64 KiB; 256 KiB where lanes run on a GPU
+  std::uint32_t node_buffer_bytes = 0;  // 0: 64 KiB; 512 KiB where lanes run on a GPU
   std::uint32_t buffers_per_destination = 3;
   std::chrono::microseconds aggregation_timeout{125};
   std::chrono::microseconds aggregation_max_age{100'000};

@@ -157,7 +157,7 @@ TEST(Launch, GpusHaveLargerNodeBuffersUnlessTheUserSays) {
     });
   };
   run_pes(chosen(0),
-          [](Runtime& rt) { EXPECT_EQ(rt.config().node_buffer_bytes, kOnGpu ? 256u << 10 : 64u << 10); });
+          [](Runtime& rt) { EXPECT_EQ(rt.config().node_buffer_bytes, kOnGpu ? 512u << 10 : 64u << 10); });
   run_pes(chosen(2048), [](Runtime& rt) { EXPECT_EQ(rt.config().node_buffer_bytes, 2048u); });
 }
 
