@@ -47,7 +47,7 @@ struct Slice {
 
 /// Throws if an address is misaligned or outside the heap. `bytes` is a power of two. The whole run first: no
 /// branch an address, so it is a fraction of a nanosecond each, and the loops that touch the heap carry no
-/// check.
+/// check. Called: in each of forty loops it would be 15 KB of a program.
 [[gnu::noinline]] inline void check_addresses(const wire::Run& run, std::uint32_t bytes, HeapView heap) {
   const std::uint64_t last = heap.bytes - bytes;
   std::uint64_t low = 0;
