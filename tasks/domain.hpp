@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <esker/device/atomic.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/tasks/context.hpp>
 #include <esker/tasks/lanes.hpp>
@@ -258,7 +259,7 @@ class Domain {
       return context.finish();
     });
     lanes_.sync();
-    if (watch_.times_tasks()) times().leave_tasks(lanes_);
+    if (watch_.times_tasks()) leave_tasks(kIsWholeWave<T>);
     if (is_new) {
       store_waiting(level, waiting);
       if (waiting != 0 || LevelStack<S>::type_with_tasks(levels_.words(level)) != Set::kTypes) levels_.up();
@@ -281,14 +282,15 @@ class Domain {
     note(Doing::kContinues);
     if (watch_.times_tasks()) times().enter_tasks(lanes_);
     std::uint64_t again = 0;
-    if (Set::kHasWholeWave && level[Layout::kWholeWave] != 0) {
+    const bool is_whole = Set::kHasWholeWave && level[Layout::kWholeWave] != 0;
+    if (is_whole) {
       again = go_on(0) ? 1 : 0;
       rounds_ = kMostRoundsALook;
     } else {
       again = lanes_.for_bits(waiting, go_on);
     }
     lanes_.sync();
-    if (watch_.times_tasks()) times().leave_tasks(lanes_);
+    if (watch_.times_tasks()) leave_tasks(is_whole);
     note(Doing::kSchedules);
     store_waiting(levels_.top(), again);
     lanes_.sync();
@@ -312,6 +314,11 @@ class Domain {
     return most + Set::kMostSpawns * kBatch <= Layout::kOpenCapacity;
   }
 
+  /// What a wave's task has stored is there when its time ends: the scheduler's next load would wait for it.
+  ESKER_HD void leave_tasks(bool is_whole) const {
+    if (is_whole) fence_system();
+    times().leave_tasks(lanes_);
+  }
   ESKER_HD DomainTimes& times() const { return reinterpret_cast<DomainTimes&>(hot_[S::kTimesAt]); }
 
   // --- Giving.

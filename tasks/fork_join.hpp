@@ -47,9 +47,9 @@ ESKER_PASS_BEGIN
 /// of their own: with what watching takes fib(40) is a third slower (docs/lab/tasks.md).
 template <class Root, bool kRemote, bool kIsWatched>
 struct WaveDomains {
-  // Where tasks ask for many registers, a processor holds two groups.
-  static constexpr bool kManyRegisters = SetFrom<Root>::kManyRegisters;
-  static constexpr std::uint32_t kMostGroupLanes = kManyRegisters ? 128 : 1024, kGroupsHeld = 2;
+  // A processor holds at least 16 waves of 128 registers a lane, or 8 of 255 where tasks ask for many. With
+  // the 64 of larger groups fib(40) is a tenth slower: what joins spills (docs/lab/tasks.md).
+  static constexpr std::uint32_t kMostGroupLanes = 128, kGroupsHeld = SetFrom<Root>::kManyRegisters ? 2 : 4;
   RunState* run;
   Watch watch;
   ESKER_HD void operator()([[maybe_unused]] GroupLane& lane) const {

@@ -49,7 +49,7 @@ struct Sort {
   enum Step : std::uint16_t { kRange, kCount, kMove, kDivided };
   using Result = void;
   static constexpr bool kJoins = true, kWholeWave = true;
-  static constexpr int kMaxSpawns = 2;
+  static constexpr int kMaxSpawns = 4;
   union Scratch {
     esker::GroupAtomic<std::uint32_t> counts[kBuckets];
     std::uint32_t words[kLeafWords];
@@ -86,9 +86,11 @@ struct Sort {
   ESKER_HD Sort part(Step next, std::uint32_t begin, std::uint32_t end) const {
     return {plan, first, n, table, begin, end, next, level};
   }
+  /// Into kMaxSpawns parts, or one each.
   ESKER_HD void split(auto& task) const {
-    const std::uint32_t middle = from + (to - from) / 2;
-    task.spawn(part(step, from, middle), part(step, middle, to));
+    const std::uint32_t all = to - from, parts = all < kMaxSpawns ? all : kMaxSpawns;
+    for (std::uint32_t p = 0; p < parts; ++p)
+      task.spawn(part(step, from + all * p / parts, from + all * (p + 1) / parts));
   }
 
   ESKER_HD void sort(auto& task) const {

@@ -100,7 +100,7 @@ struct FlatQueens {
         columns |= queen;
         left = (left | queen) << 1;
         right = (right | queen) >> 1;
-        free = Queens::free_of(columns, left, right, all);
+        free = all & ~(columns | left | right);
         ++row;
       } else if (row > 0) {
         --row;
@@ -113,9 +113,9 @@ struct FlatQueens {
         const std::uint64_t board = draw(lane, found->next);
         if (board >= n_boards) break;
         const Queens queens = boards[board];
-        columns = queens.columns;
-        left = queens.left;
-        right = queens.right;
+        columns = queens.taken.columns;
+        left = queens.taken.left;
+        right = queens.taken.right;
         free = queens.free;
         all = queens.all;
       }
@@ -130,8 +130,8 @@ void place(const Queens& board, std::uint32_t rows, std::vector<Queens>& boards)
   if (rows == 0) return boards.push_back(board);
   for (std::uint32_t free = board.free; free != 0; free &= free - 1) {
     const std::uint32_t queen = free & (~free + 1);
-    Queens next{board.columns | queen, (board.left | queen) << 1, (board.right | queen) >> 1, 0, board.all};
-    next.free = Queens::free_of(next.columns, next.left, next.right, next.all);
+    Queens next{board.taken.with(queen), 0, board.all};
+    next.free = next.taken.free(next.all);
     if (next.free != 0) place(next, rows - 1, boards);
   }
 }
@@ -162,7 +162,7 @@ Run run_of(const Device& device, Kernel kernel, std::uint32_t scratch_bytes,
 
 Run flat(const Device& device, const Problem& problem) {
   if (device.backend() == Backend::kCpu) throw std::invalid_argument("flat() is for GPUs");
-  if (problem.kind != Kind::kQueens) {
+  if (problem.kind == Kind::kFib || problem.kind == Kind::kFibLeaves) {
     // Of some hundred calls: many more than lanes, and none that the others wait for.
     const std::uint32_t size = problem.n > 20 ? 12 : problem.n / 2 + 1;
     const std::uint32_t steps = problem.n - size;

@@ -36,12 +36,14 @@ nlohmann::json take_overhead(const Bench& bench) {
   nlohmann::json cases = nlohmann::json::array();
   const auto fib = static_cast<std::uint32_t>(bench.sizes.fib);
   const auto queens = static_cast<std::uint32_t>(bench.sizes.queens);
-  for (const Problem& problem :
-       {Problem{Kind::kFib, fib}, Problem{Kind::kFibLeaves, fib}, Problem{Kind::kQueens, queens},
-        Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)},
-        bench.strassen(bench.sizes.speedup_strassen)}) {
+  for (const Problem& problem : {Problem{Kind::kFib, fib}, Problem{Kind::kFibLeaves, fib},
+                                 Problem{Kind::kQueens, queens}, Problem{Kind::kQueensBase, queens},
+                                 Problem{Kind::kSort, static_cast<std::uint32_t>(bench.sizes.speedup_sort)},
+                                 bench.strassen(bench.sizes.speedup_strassen)}) {
     const std::shared_ptr<Program> program = fork_join(bench.device, problem, bench.options());
-    const std::string remark = problem.kind == Kind::kFibLeaves ? ", no joins" : "";
+    const std::string remark = problem.kind == Kind::kFibLeaves    ? ", no joins"
+                               : problem.kind == Kind::kQueensBase ? ", 8 rows a task"
+                                                                   : "";
     std::vector<Side> sides = {
         {"esker" + remark, [program] { return timed(*program); },
          [program] {

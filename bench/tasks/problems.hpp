@@ -1,5 +1,5 @@
 // The problems that all sides solve: those of the applications. fib and queens have a task a call, and no
-// cut-off.
+// cut-off but where one is named.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@ namespace esker::bench {
 using fibonacci::Fib;
 using fibonacci::FibLeaves;
 using Queens = queens::Board;
+using QueensBase = queens::BoardOf<8>;
 
-/// kSort has n words and kStrassen matrices of n rows, all by tasks that a whole wave runs.
-enum class Kind { kFib, kFibLeaves, kQueens, kSort, kStrassen };
+/// kQueensBase: a task goes through the last rows by itself. kSort has n words and kStrassen matrices of n
+/// rows, all by tasks that a whole wave runs.
+enum class Kind { kFib, kFibLeaves, kQueens, kQueensBase, kSort, kStrassen };
 
 /// One of them, of some size, and what is known of it.
 struct Problem {
@@ -29,6 +31,7 @@ struct Problem {
   Fib fib() const { return {static_cast<int>(n)}; }
   FibLeaves fib_leaves() const { return {static_cast<int>(n)}; }
   Queens queens() const { return Queens::empty(n); }
+  QueensBase queens_base() const { return QueensBase::empty(n); }
 };
 
 /// Most that Problem::n may be.

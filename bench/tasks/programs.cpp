@@ -38,6 +38,8 @@ std::unique_ptr<Program> fork_join(const Device& device, const Problem& problem,
       return sort_program(device, problem, options);
     case Kind::kStrassen:
       return strassen_program(device, problem, options);
+    case Kind::kQueensBase:
+      return std::make_unique<Programs<QueensBase>>(device, problem.queens_base(), options);
     case Kind::kQueens:
       break;
   }

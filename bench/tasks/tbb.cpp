@@ -31,7 +31,7 @@ std::uint64_t place(std::uint32_t columns, std::uint32_t left, std::uint32_t rig
   std::array<std::uint64_t, 32> found;  // by each child
   std::uint32_t children = 0;
   tbb::task_group group;
-  for (std::uint32_t free = Queens::free_of(columns, left, right, all); free != 0; free &= free - 1) {
+  for (std::uint32_t free = all & ~(columns | left | right); free != 0; free &= free - 1) {
     const std::uint32_t queen = free & (~free + 1);
     std::uint64_t& mine = found[children++];
     group.run([=, &mine] { mine = place(columns | queen, (left | queen) << 1, (right | queen) >> 1, all); });
