@@ -89,9 +89,10 @@ class Engine::Run {
     stop();
     try {
       if (!has_begun_) monitor_.pass_on_ends();  // a kernel could not be launched, and those before it run
-      join();
+      await_end();
     } catch (...) {  // of the device: nothing can be done about it here
     }
+    workers_.join();
   }
 
   const Topology& topology() const { return topology_; }
@@ -125,10 +126,12 @@ class Engine::Run {
            std::all_of(streams_.begin(), streams_.end(),
                        [](const Stream& stream) { return stream.is_idle(); });
   }
-  void join() {
-    workers_.join();
+  /// Threads that have nothing more to do end with the Run: that takes longer than the rest.
+  void await_end() {
+    workers_.await_end();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    if (has_begun_) monitor_.end_kernels();
     std::exception_ptr failed;
     for (const Stream& stream : streams_) {
       try {
@@ -139,7 +142,7 @@ class Engine::Run {
       }
     }
     if (time_.count() == 0) time_ = std::chrono::steady_clock::now() - began_;
-    monitor_.stop();
+    if (has_begun_) monitor_.close();
     if (failed != nullptr) std::rethrow_exception(failed);
   }
   void stop() { memory_.host().end(Outcome::kStopped, 0, 0, 0, 0), bell_.ring(); }
@@ -240,7 +243,7 @@ void Engine::wait() {
     ended_ = std::move(run_);  // it goes with the next run, or with the pipeline: that takes a while
   };
   try {
-    run_->join();
+    run_->await_end();
   } catch (...) {
     end();
     throw;

@@ -1,6 +1,8 @@
 // How threads share the seats of a run's host stages.
 #include <esker/pipeline/host_workers.hpp>
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,9 +44,22 @@ void HostWorkers::start() {
   roams_ = n > at_a_time_;
   turns_ = std::vector<Turns>(n);
   left_.store(n, std::memory_order_relaxed);
+  const auto sources = static_cast<std::size_t>(
+      std::count_if(places_.begin(), places_.end(), [](const auto& place) { return place->depth == 0; }));
+  sources_.store(sources, std::memory_order_relaxed);
+  has_sources_ = sources != 0;
   active_.store(std::min(n, at_a_time_), std::memory_order_relaxed);
   threads_.reserve(n);
   for (std::uint32_t i = 0; i < n; ++i) threads_.emplace_back([this, i] { work(i); });
+}
+void HostWorkers::await_end() {
+  std::unique_lock lock(mutex_);
+  nearly_ended_.wait(
+      lock, [&] { return have_ended() || (has_sources_ && sources_.load(std::memory_order_relaxed) == 0); });
+  lock.unlock();
+  for (std::uint32_t left = yields(has_gpu_); left != 0 && !have_ended(); --left) sched_yield();
+  lock.lock();
+  nearly_ended_.wait(lock, [&] { return have_ended(); });
 }
 void HostWorkers::join() {
   for (std::thread& thread : threads_) thread.join();
@@ -119,8 +134,13 @@ bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
   turns.count.store(count + 2, std::memory_order_relaxed);
   if (turn == Turn::kEnded) {
     place.has_ended.store(true, std::memory_order_relaxed);
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const bool no_source_is_left = place.depth == 0 && sources_.fetch_sub(1, std::memory_order_relaxed) == 1;
+    const bool was_last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (no_source_is_left || was_last) {
       { const std::lock_guard lock(mutex_); }
+      nearly_ended_.notify_all();
+    }
+    if (was_last) {
       unparked_.notify_all();
       on_end_();
     }

@@ -38,6 +38,10 @@ class HostWorkers {
   /// `depth`: how far the stage is from the sources.
   void add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat);
   void start();
+  /// Returns when all seats have ended. Once the sources have, it looks for that for some while, awake: to
+  /// wake takes tens of microseconds.
+  void await_end();
+  /// After that: its threads.
   void join();
   /// From time to time, by one thread.
   void relieve();
@@ -82,10 +86,12 @@ class HostWorkers {
   bool roams_ = false;
   std::vector<std::unique_ptr<Place>> places_;  // the most downstream first
   std::vector<Turns> turns_;
-  std::atomic<std::size_t> left_{0};      // seats that have not ended
+  std::atomic<std::size_t> left_{0};     // seats that have not ended ...
+  std::atomic<std::size_t> sources_{0};  // ... of them, of sources
+  bool has_sources_ = false;
   std::atomic<std::uint32_t> active_{0};  // threads that are not parked: the first ones
   std::mutex mutex_;
-  std::condition_variable unparked_;
+  std::condition_variable unparked_, nearly_ended_;
   std::vector<std::thread> threads_;
 };
 

@@ -20,14 +20,6 @@ constexpr std::chrono::milliseconds kLongestBetweenLooks{100};
 // Each time it copies all words of the GPUs.
 constexpr std::chrono::microseconds kJudgeEvery{500};
 
-/// It has ended, or failed: whoever waits for the run finds that, too.
-bool is_through(const Stream& kernel) {
-  try {
-    return kernel.is_idle();
-  } catch (const Error&) {
-    return true;
-  }
-}
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -68,10 +60,16 @@ void Monitor::request_end() {
   }
   ends_.notify_one();
 }
-void Monitor::stop() {
+Monitor::~Monitor() {
   if (!thread_.joinable()) return;
   request_end();
   thread_.join();
+}
+void Monitor::close() {
+  request_end();
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return;
+  is_closed_ = true;
   report_failures();
   if (!trace_.has_value()) return;
   mark_outcome();
@@ -81,27 +79,43 @@ void Monitor::stop() {
 }
 
 void Monitor::watch() {
-  while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      if (ends_.wait_for(lock, naps_short_ ? nap_ : kNapOfHost, [&] { return is_ending_; })) break;
+  {
+    std::unique_lock lock(mutex_);
+    while (!ends_.wait_for(lock, naps_short_ ? nap_ : kNapOfHost, [&] { return is_ending_; })) {
+      (void)kernels_have_ended();
+      pass_on_ends();
+      end_loops();
+      flush_old();
+      workers_.relieve();
+      report_failures();
+      take_sample();
+      if (options_.hang_after.count() != 0) look_for_hang();
     }
-    pass_on_ends();
-    end_loops();
-    flush_old();
-    workers_.relieve();
-    report_failures();
-    take_sample();
-    if (options_.hang_after.count() != 0) look_for_hang();
   }
-  // The kernels end next, by themselves or because they are told to.
-  do {
+  end_kernels();
+}
+void Monitor::end_kernels() {
+  for (bool have_ended = false; !have_ended; std::this_thread::yield()) {
+    const std::lock_guard lock(mutex_);
+    have_ended = kernels_have_ended();
     pass_on_ends();
     end_loops();
-    std::this_thread::yield();
-  } while (!std::all_of(kernels_.begin(), kernels_.end(), is_through));
+  }
 }
 
+/// One that has failed ends the run for all sides: they would wait for it. Whoever waits for the run finds
+/// why.
+bool Monitor::kernels_have_ended() {
+  bool have_ended = true;
+  for (const Stream& kernel : kernels_) {
+    try {
+      have_ended = kernel.is_idle() && have_ended;
+    } catch (const Error&) {
+      memory_.host().end(Outcome::kStopped, 0, 0, 0, 0);
+    }
+  }
+  return have_ended;
+}
 void Monitor::pass_on_ends() {
   if (options_.stop.stop_requested()) memory_.host().end(Outcome::kStopped, 0, 0, 0, 0);
   bool is_over = false;

@@ -29,7 +29,7 @@ class Monitor {
   /// `devices`: their names. `kernels`: streams with the kernels.
   Monitor(std::string devices, const Options& options, const Topology& topology, const RunMemory& memory,
           Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers, bool has_gpu);
-  ~Monitor() { stop(); }
+  ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
@@ -38,8 +38,10 @@ class Monitor {
   void pass_on_ends();
   /// The host's threads have ended: so does the monitor's, after the kernels.
   void request_end();
-  /// The run has ended: takes what is left, and ends its thread.
-  void stop();
+  /// After that: returns when the kernels have ended, by themselves or because they are told to.
+  void end_kernels();
+  /// The run has ended: takes what is left.
+  void close();
 
   /// Once the run has ended.
   Report report(std::chrono::nanoseconds time) const;
@@ -48,6 +50,7 @@ class Monitor {
 
  private:
   void watch();
+  bool kernels_have_ended();
   void end_loops();
   void flush_old();
   void report_failures();
@@ -86,7 +89,8 @@ class Monitor {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable ends_;
-  bool is_ending_ = false;  // guarded by mutex_
+  // Guarded by mutex_, as all is that the monitor's thread and the end share.
+  bool is_ending_ = false, is_closed_ = false;
 };
 
 }  // namespace esker::pipeline::detail
