@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "bench.hpp"
@@ -136,16 +137,25 @@ std::uint64_t frames_by_tbb(std::uint64_t frames) {
   return sum;
 }
 
-/// What any pipeline of the three steps is measured by.
-std::uint64_t frames_in_a_loop(std::uint64_t frames) {
+/// What any pipeline of the three steps is measured by: each `stride`-th frame from `first` on, by one
+/// thread.
+std::uint64_t frames_in_a_loop(std::uint64_t frames, std::uint64_t first = 0, std::uint64_t stride = 1) {
   std::vector<Quad> in(kQuads), out(kQuads);
   std::uint64_t sum = 0;
-  for (std::uint64_t f = 0; f < frames; ++f) {
+  for (std::uint64_t f = first; f < frames; f += stride) {
     fill_slot(in.data(), kQuads, f);
     double_quads(in.data(), out.data(), kQuads, 0, 1);
     sum += sum_of(out.data(), kQuads);
   }
   return sum;
+}
+/// And what two threads can do at most: they share nothing, and keep no order.
+std::uint64_t frames_in_two_loops(std::uint64_t frames) {
+  std::uint64_t odd = 0;
+  std::thread other([&] { odd = frames_in_a_loop(frames, 1, 2); });
+  const std::uint64_t even = frames_in_a_loop(frames, 0, 2);
+  other.join();
+  return even + odd;
 }
 
 }  // namespace
@@ -167,6 +177,8 @@ nlohmann::json take_tbb(const PipelineBench& bench) {
       bench, "64 KiB frames",
       {{"esker", [&] { return timed([&] { return frames_by_esker(bench.device, frames); }, frame_sum); }},
        {"parallel_pipeline", [&] { return timed([&] { return frames_by_tbb(frames); }, frame_sum); }},
+       {"two threads, a loop each",
+        [&] { return timed([&] { return frames_in_two_loops(frames); }, frame_sum); }},
        {"one thread, a loop", [&] { return timed([&] { return frames_in_a_loop(frames); }, frame_sum); }}},
       static_cast<double>(frames) / 1e3, "k frames/s");
   return all;
