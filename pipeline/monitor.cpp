@@ -92,15 +92,14 @@ void Monitor::watch() {
       if (options_.hang_after.count() != 0) look_for_hang();
     }
   }
-  end_kernels();
+  while (!try_end_kernels()) std::this_thread::yield();
 }
-void Monitor::end_kernels() {
-  for (bool have_ended = false; !have_ended; std::this_thread::yield()) {
-    const std::lock_guard lock(mutex_);
-    have_ended = kernels_have_ended();
-    pass_on_ends();
-    end_loops();
-  }
+bool Monitor::try_end_kernels() {
+  const std::lock_guard lock(mutex_);
+  const bool have_ended = kernels_have_ended();
+  pass_on_ends();
+  end_loops();
+  return have_ended;
 }
 
 /// One that has failed ends the run for all sides: they would wait for it. Whoever waits for the run finds

@@ -38,8 +38,8 @@ class Monitor {
   void pass_on_ends();
   /// The host's threads have ended: so does the monitor's, after the kernels.
   void request_end();
-  /// After that: returns when the kernels have ended, by themselves or because they are told to.
-  void end_kernels();
+  /// After that: whether the kernels have ended. Tells them, if they have to be told.
+  bool try_end_kernels();
   /// The run has ended: takes what is left.
   void close();
 
