@@ -57,8 +57,9 @@ struct Report {
   std::uint64_t received = 0;          // ... and that came from one
   std::chrono::nanoseconds idle{};     // time without work, and
   std::chrono::nanoseconds present{};  // time from a domain's start to its end: sums over domains
-  std::chrono::nanoseconds
-      in_tasks{};  // of it in tasks' functions, and continuations; a whole wave's until its stores are there
+  // Of it in tasks' functions and continuations, those of a whole wave until what they have stored is there:
+  // with Options::time_tasks.
+  std::chrono::nanoseconds in_tasks{};
   // Of memory_bytes, those that were ever in use: a little more than at a time at most.
   std::uint64_t peak_memory_bytes = 0;
   Watched watched;  // empty without Options::watch
