@@ -1,4 +1,4 @@
-// What the applications' mains have in common: options, repeats, the report, the exit status.
+// What the mains of applications have in common: options, repeats, the report, the exit status.
 #pragma once
 
 #include <chrono>
