@@ -8,6 +8,12 @@
 
 namespace queens {
 
+/// The number of the lowest column of some; not of none. By hand: std::countr_zero is wrong in CUDA's device
+/// code (docs/guide/gpus.md).
+ESKER_HD inline std::uint32_t first_of(std::uint32_t columns) {
+  return static_cast<std::uint32_t>(std::popcount((columns & (~columns + 1)) - 1));
+}
+
 /// What is taken in the rows from the next one on.
 struct Taken {
   std::uint32_t columns;      // that have a queen; all ones: the board is full
@@ -58,7 +64,7 @@ struct BoardOf {
     taken.right <<= kBaseRows;  // so that nothing is lost on the right
     while (true) {
       if (free != 0) {
-        const auto number = static_cast<std::uint32_t>(std::popcount((free & (~free + 1)) - 1));
+        const std::uint32_t number = first_of(free);
         const std::uint32_t queen = std::uint32_t{1} << number;
         if ((taken.columns | queen) == all) {
           ++found;
@@ -102,7 +108,7 @@ struct Search {
     return {0, 0, board.taken, board.free, 0, board.all};
   }
   ESKER_HD void operator()(auto& task) const {
-    const auto number = static_cast<std::uint32_t>(std::popcount((free & (~free + 1)) - 1));
+    const std::uint32_t number = first_of(free);
     const std::uint32_t queen = std::uint32_t{1} << number, others = free ^ queen;
     Search next = *this;
     next.taken = taken.with(queen);

@@ -39,7 +39,7 @@ struct WriteNowhere {
           on_host::frames("sink", [](auto&, const Frame<const std::uint32_t>&) {}).from(out));
   } catch (const Error& error) {
     std::fprintf(stderr, "kind %d: %s\n", static_cast<int>(error.kind()), error.what());
-    std::_Exit(3);  // the pipeline's memory went with the device
+    std::_Exit(3);  // what the process would do at its end asks a device that is lost
   }
   std::_Exit(0);
 }
