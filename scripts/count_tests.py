@@ -1,31 +1,44 @@
 #!/usr/bin/env python3
-"""Adds up a ctest report: prints passed, failed and skipped, then the names of those that failed.
+"""Adds up a ctest report: prints passed, failed and skipped, then the names of those that failed. With --failures, the
+end of what each of those printed in their place.
 
 A GoogleTest program whose cases were all skipped exits 0, so to ctest it has passed; here it was skipped. To ctest a
 test that could not run, because its program was not built, was skipped; here it has failed.
 
-usage: count_tests.py REPORT.xml
+usage: count_tests.py [--failures] REPORT.xml
 """
 
-import sys
+import argparse
 import xml.etree.ElementTree as ElementTree
 
 
+LINES_OF_A_FAILURE = 40
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--failures", action="store_true")
+    parser.add_argument("report")
+    arguments = parser.parse_args()
     passed, failed, skipped = [], [], []
-    for test in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+    for test in ElementTree.parse(arguments.report).getroot().iter("testcase"):
         output = test.findtext("system-out") or ""
         ran_nothing = "[  SKIPPED ]" in output and "[  PASSED  ] 0 tests" in output
         status, reason = test.get("status"), ""
         if (left_out := test.find("skipped")) is not None:
             reason = left_out.get("message", "")
         if status == "fail" or (status == "notrun" and not reason.startswith("SKIP_")):
-            failed.append(test.get("name"))
+            failed.append((test.get("name"), output))
         elif status != "run" or ran_nothing:
             skipped.append(test.get("name"))
         else:
             passed.append(test.get("name"))
-    print(len(passed), len(failed), len(skipped), *failed)
+    if arguments.failures:
+        for name, output in failed:
+            print(f"--- {name}")
+            print(*output.rstrip().splitlines()[-LINES_OF_A_FAILURE:], sep="\n")
+    else:
+        print(len(passed), len(failed), len(skipped), *(name for name, _ in failed))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
 TIMEFORMAT="=== took %1R s, %P %% of a core"
 declare -A passed failed skipped seconds
-failures=()
+failures=() failure_outputs=""
 
 # step PART NAME COMMAND...: runs it and counts it as one result.
 step() {
@@ -110,7 +110,10 @@ count_results() {
   passed[$preset]=$((passed[$preset] + n_passed))
   failed[$preset]=$((failed[$preset] + n_failed))
   skipped[$preset]=$((skipped[$preset] + n_skipped))
-  if ((n_failed)); then failures+=("$preset: $names"); fi
+  if ((n_failed)); then
+    failures+=("$preset: $names")
+    failure_outputs+="$(scripts/count_tests.py --failures "build/$1/ctest/$2/results.xml")"$'\n'
+  fi
 }
 
 run_tests() { call_ctest "$@"; count_results "$1" "$2"; }
@@ -276,7 +279,8 @@ for part in "${parts[@]}"; do
   seconds[$part]=$((SECONDS - started))
 done
 
-echo
+# Again, where a reader looks first.
+printf '\n%s\n' "$failure_outputs"
 total_passed=0 total_failed=0 total_skipped=0
 for part in "${parts[@]}"; do
   printf '%-9s %4d passed %3d failed %3d skipped %5d s\n' \

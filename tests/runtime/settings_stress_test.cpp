@@ -1,8 +1,7 @@
-// Random settings, two to four at a time, at their extremes: whatever they are, a small mixed job ends, soon
-// and complete. ESKER_TEST_RUNS says how many; ESKER_TEST_SEED repeats them, and ESKER_TEST_FIRST begins at
-// one.
+// Random settings, two to four at a time, at their extremes: whatever they are, a small mixed job ends, and
+// waits for no time-out. ESKER_TEST_RUNS says how many; ESKER_TEST_SEED repeats them, and ESKER_TEST_FIRST
+// begins at one.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -20,9 +19,9 @@ namespace esker::testing {
 namespace {
 
 constexpr std::uint32_t kRuns = kIsSlow ? 12 : 60;
-// Some runs take a hundred threads in turns, beside whatever else the machine does; a time-out that is waited
-// for is a minute.
-constexpr std::chrono::seconds kSoon{50};
+// The time-outs below are a minute: a job that waits for one hangs for longer than this, and is ended. What a
+// run takes says nothing: it may have a tenth of a core for a hundred threads.
+constexpr std::uint32_t kHangSeconds = 30;
 
 struct Choice {
   const char* setting;
@@ -119,7 +118,7 @@ void run_mixed_job(Runtime& rt) {
   for (std::uint64_t i = 0; i < 64; ++i) EXPECT_TRUE(words[i] == i || words[i] == 0) << i;
 }
 
-TEST(AnySettings, LetAJobEndSoonAndComplete) {
+TEST(AnySettings, LetAJobEndWithoutATimeOut) {
   const std::uint32_t first = from_environment("ESKER_TEST_FIRST", 0);
   const std::uint32_t runs = from_environment("ESKER_TEST_RUNS", kRuns);
   for (std::uint32_t run = first; run < first + runs && !HasFailure(); ++run) {
@@ -145,7 +144,7 @@ TEST(AnySettings, LetAJobEndSoonAndComplete) {
     config.heap_bytes = 2 << 20;
     config.huge_pages = false;
     config.startup = StartupPrint::kQuiet;
-    config.hang_seconds = 10;
+    config.hang_seconds = kHangSeconds;
     config.hang_file = "unexpected-hang";
     const auto drew = [&](const char* name) {
       return std::any_of(drawn.begin(), drawn.end(),
@@ -153,9 +152,7 @@ TEST(AnySettings, LetAJobEndSoonAndComplete) {
     };
     if (!drew("cpu_threads")) config.cpu_threads = 1;
     if (!drew("group_lanes")) config.group_lanes = 32;
-    const auto begin = std::chrono::steady_clock::now();
     run_pes(n_pes, config, run_mixed_job);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, kSoon) << told;
   }
 }
 
