@@ -138,6 +138,9 @@ class ESKER_API Device {
     backend_->synchronize(backend_->own_stream());
   }
 
+  /// Calls `function` with this device as the thread's current one, for what calls CUDA or HIP by itself.
+  void as_current(const std::function<void()>& function) const { backend_->as_current(function); }
+
   /// The same for copies of this handle, and for no other one while it lives.
   const void* identity() const noexcept { return backend_.get(); }
 

@@ -106,6 +106,7 @@ class DeviceBackend {
   /// Of the CPU: groups [0, shape.groups()) in chunks, on a team of host threads. Throws what a lane throws.
   using GroupFunction = std::function<void(std::uint64_t first, std::uint64_t last)>;
   virtual void run_groups(const LaunchShape& shape, const GroupFunction& function) = 0;
+  virtual void as_current(const std::function<void()>& function) = 0;
   /// Of a GPU: calls `start` with this device as the thread's current one. `start` says what went wrong, or
   /// "".
   virtual void start(const std::function<std::string()>& start) = 0;

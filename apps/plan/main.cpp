@@ -15,6 +15,7 @@
 #include <esker/transfer.hpp>
 
 #include "../harness/application.hpp"
+#include "../harness/device_name.hpp"
 #include "../harness/failure.hpp"
 #include "../harness/json.hpp"
 #include "../harness/output.hpp"
@@ -31,9 +32,11 @@ transfer::Solver solver_of(const std::string& name, bool unfused) {
                            : transfer::Solver::kExact;
 }
 
-esker::Device open(esker::DeviceKind kind) {
-  const char* const names[] = {"auto", "cpu", "cuda", "hip"};
-  return esker::Device::open(names[static_cast<std::size_t>(kind)]);
+/// The machine's; where it has fewer, from the first one on again.
+std::vector<esker::Device> open(esker::DeviceKind kind, std::uint64_t n) {
+  std::vector<esker::Device> devices = transfer::open_all_devices(harness::device_name(kind), n);
+  for (std::size_t i = 0; devices.size() < n; ++i) devices.push_back(devices[i]);
+  return devices;
 }
 
 void write_file(const std::string& name, const std::string& text) {
@@ -47,7 +50,7 @@ int run(int argc, char** argv) {
   plan_apps::Shape shape;
   shape.graph = "figure2";
   std::string size = "small", solver = "exact", json, dot, emit;
-  std::uint64_t n = 0, repeats = 5, floats = 0, attempts = 4, device_bytes = 0;
+  std::uint64_t n = 0, repeats = 5, floats = 0, attempts = 4, device_bytes = 0, n_devices = 1;
   bool unfused = false, verify = true, replay = false, report = false, inbound = false;
   esker::CommandLine line("esker-plan", "Runs a program of kernels with its transfers fused by a plan.");
   line.add("graph", &shape.graph, "which program",
@@ -65,6 +68,7 @@ int run(int argc, char** argv) {
       .add("linear", &shape.linear, "synthetic kernels of linear work, whatever the program")
       .add("attempts", &attempts, "of the paper's heuristic")
       .add("device-bytes", &device_bytes, "most that the plan may take, by --solver exact; 0: what there is")
+      .add("devices", &n_devices, "that kernels are dealt to in turn; of fewer, some are used twice")
       .add("replay", &replay, "run it as a graph that is captured once")
       .add("repeats", &repeats, "runs that are timed")
       .add("verify", &verify, "check the result")
@@ -75,14 +79,16 @@ int run(int argc, char** argv) {
   const esker::Config config = line.parse(argc, argv);
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (attempts == 0 || attempts > 1'000'000) harness::usage("--attempts is 1 to 1000000");
+  if (n_devices == 0 || n_devices > 255) harness::usage("--devices is 1 to 255");
   if (n > 4096) harness::usage("--n is at most 4096");
   if (!(shape.device_share >= 0 && shape.device_share <= 1)) harness::usage("--device-share is 0 to 1");
   shape.n = static_cast<std::uint32_t>(n);
   shape.floats = floats != 0 ? floats : size == "small" ? 4096 : size == "medium" ? 65536 : 1048576;
   shape.outbound = !inbound;
 
-  const esker::Device device = open(config.device);
-  plan_apps::Program program(device, shape);
+  const std::vector<esker::Device> devices = open(config.device, n_devices);
+  const esker::Device& device = devices[0];
+  plan_apps::Program program(devices, shape);
   transfer::Plan& plan = program.plan();
   plan.build({.solver = solver_of(solver, unfused),
               .attempts = static_cast<std::uint32_t>(attempts),
@@ -119,9 +125,9 @@ int run(int argc, char** argv) {
   double bytes = 0;
   for (const transfer::Startup& startup : schedule.startups)
     bytes += static_cast<double>(plan.layout().bytes_of(plan.graph(), schedule, startup));
-  fmt::print(screen, "plan {} on {}: {:.6f} s, {} transfers in {} startups, {} saved, at least {}{}\n",
-             shape.graph, device.name(), median, schedule.transfers, schedule.startups.size(),
-             schedule.saved(), schedule.lower_bound,
+  fmt::print(screen, "plan {} on {}{}: {:.6f} s, {} transfers in {} startups, {} saved, at least {}{}\n",
+             shape.graph, device.name(), n_devices == 1 ? "" : fmt::format(" and {} more", n_devices - 1),
+             median, schedule.transfers, schedule.startups.size(), schedule.saved(), schedule.lower_bound,
              !verify ? ""
              : right ? ", verified"
                      : ", WRONG");
@@ -153,6 +159,7 @@ int run(int argc, char** argv) {
                         {"seed", shape.seed},
                         {"repeats", repeats},
                         {"replay", replay},
+                        {"devices", n_devices},
                         {"device_share", shape.device_share},
                         {"attempts", attempts},
                         {"inbound", inbound},

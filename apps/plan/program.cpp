@@ -63,13 +63,13 @@ Synthetic synthetic(Reads in, Writes out, std::uint32_t seed) {
 
 }  // namespace
 
-Program::Program(const esker::Device& device, const Shape& shape)
-    : device_{device},
+Program::Program(const std::vector<esker::Device>& devices, const Shape& shape)
+    : devices_{devices},
       shape_{shape},
       side_{side_of(shape.floats)},
       graph_{make_graph(shape, side_)},
-      plan_{device} {
-  partial_sums_ = device.memory<double>(kPartialSums);
+      plan_{devices} {
+  for (const esker::Device& device : devices_) partial_sums_.push_back(device.memory<double>(kPartialSums));
   for (std::uint32_t i = 0; i < graph_.operands(); ++i) {
     const transfer::Operand& operand = graph_.operand(i);
     operands_.push_back(
@@ -78,7 +78,12 @@ Program::Program(const esker::Device& device, const Shape& shape)
                                                             : operand.on_exit ? transfer::Life::kResult
                                                                               : transfer::Life::kInside}));
   }
-  for (std::uint32_t k = 0; k < graph_.kernels(); ++k) is_synthetic() ? add_synthetic(k) : add_real(k);
+  std::uint32_t dealt = 0;
+  for (std::uint32_t k = 0; k < graph_.kernels(); ++k) {
+    const auto device = static_cast<std::uint32_t>(dealt % devices_.size());
+    is_synthetic() ? add_synthetic(k, device) : add_real(k, device);
+    if (graph_.place(k) != 0) ++dealt;
+  }
 }
 
 bool Program::is_synthetic() const {
@@ -92,7 +97,7 @@ std::vector<transfer::PlanOperand<float>> Program::operands_of(std::span<const s
   return all;
 }
 
-void Program::add_synthetic(std::uint32_t k) {
+void Program::add_synthetic(std::uint32_t k, std::uint32_t d) {
   const auto reads = operands_of(graph_.reads(k)), writes = operands_of(graph_.writes(k));
   const std::uint64_t words = writes.front().size;
   if (graph_.place(k) == 0) {
@@ -117,16 +122,15 @@ void Program::add_synthetic(std::uint32_t k) {
         },
         graph_.kernel_name(k));
   } else {
-    plan_.on_device(
-        reads, writes,
-        [device = device_, k, words](const esker::Stream& stream, Reads in, Writes out) {
-          device.launch(words, synthetic(in, out, k), stream);
-        },
-        graph_.kernel_name(k));
+    plan_.on_device(reads, writes,
+                    [device = devices_[d], k, words](const esker::Stream& stream, Reads in, Writes out) {
+                      device.launch(words, synthetic(in, out, k), stream);
+                    },
+                    {graph_.kernel_name(k), d});
   }
 }
 
-void Program::add_real(std::uint32_t k) {
+void Program::add_real(std::uint32_t k, std::uint32_t d) {
   const auto reads = operands_of(graph_.reads(k)), writes = operands_of(graph_.writes(k));
   const std::string& name = graph_.kernel_name(k);
   const auto is = [&](std::string_view prefix) { return name.compare(0, prefix.size(), prefix) == 0; };
@@ -134,12 +138,11 @@ void Program::add_real(std::uint32_t k) {
   const std::uint64_t elements = std::uint64_t{n} * n, floats = shape_.floats;
   // A function that puts a kernel on the stream, by what its operands are.
   const auto on_device = [&](std::uint64_t lanes, auto make) {
-    plan_.on_device(
-        reads, writes,
-        [device = device_, lanes, make](const esker::Stream& stream, Reads in, Writes out) {
-          device.launch(lanes, make(in, out), stream);
-        },
-        name);
+    plan_.on_device(reads, writes,
+                    [device = devices_[d], lanes, make](const esker::Stream& stream, Reads in, Writes out) {
+                      device.launch(lanes, make(in, out), stream);
+                    },
+                    {name, d});
   };
   if (is("mul")) {
     on_device(floats, [](Reads in, Writes out) {
@@ -203,13 +206,13 @@ void Program::add_real(std::uint32_t k) {
   } else if (is("DOT")) {
     plan_.on_device(
         reads, writes,
-        [device = device_, partial = partial_sums_.data(), floats](const esker::Stream& stream, Reads in,
-                                                                   Writes out) {
+        [device = devices_[d], partial = partial_sums_[d].data(), floats](const esker::Stream& stream,
+                                                                          Reads in, Writes out) {
           const auto lanes = std::min<std::uint64_t>(floats, kPartialSums);
           device.launch(lanes, DotParts{in[0].data(), in.back().data(), partial, floats}, stream);
           device.launch(esker::LaunchShape{256, 256}, DotSum{partial, lanes, out[0].data()}, stream);
         },
-        name);
+        {name, d});
   } else if (is("ALPHA")) {
     on_device(1, [](Reads in, Writes out) { return Divide{in[0].data(), in[1].data(), out[0].data()}; });
   } else if (is("AXPY")) {

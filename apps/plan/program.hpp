@@ -26,7 +26,8 @@ struct Shape {
 class Program {
  public:
   /// Throws esker::UsageError for a shape that is none.
-  Program(const esker::Device& device, const Shape& shape);
+  /// Kernels of the device are dealt to these in turn.
+  Program(const std::vector<esker::Device>& devices, const Shape& shape);
 
   esker::transfer::Plan& plan() { return plan_; }
   /// After build(): values for what is there on entry.
@@ -42,8 +43,9 @@ class Program {
  private:
   static constexpr std::uint64_t kPartialSums = 16384;
 
-  void add_synthetic(std::uint32_t kernel);
-  void add_real(std::uint32_t kernel);
+  /// `device`: of a kernel that is not the host's.
+  void add_synthetic(std::uint32_t kernel, std::uint32_t device);
+  void add_real(std::uint32_t kernel, std::uint32_t device);
   std::vector<esker::transfer::PlanOperand<float>> operands_of(std::span<const std::uint32_t> numbers) const;
   std::uint32_t number_of(const std::string& name) const;
   std::span<float> values_of(const std::string& name) const;
@@ -54,10 +56,10 @@ class Program {
   bool is_matmul_right() const;
   bool is_cg_right() const;
 
-  esker::Device device_;
+  std::vector<esker::Device> devices_;
   Shape shape_;
-  std::uint32_t side_;                       // of a tile
-  esker::DeviceArray<double> partial_sums_;  // of a scalar product
+  std::uint32_t side_;                                    // of a tile
+  std::vector<esker::DeviceArray<double>> partial_sums_;  // of a scalar product, by device
   esker::transfer::OperandGraph graph_;
   esker::transfer::Plan plan_;
   std::vector<esker::transfer::PlanOperand<float>> operands_;

@@ -100,6 +100,7 @@ class CpuBackend final : public DeviceBackend {
     };
     team_->run(shape.groups(), work, [] { return false; });
   }
+  void as_current(const std::function<void()>& function) override { function(); }
   void start(const std::function<std::string()>&) override {}
 
  private:

@@ -263,6 +263,10 @@ class GpuBackend final : public DeviceBackend {
   }
 
   void run_groups(const LaunchShape&, const GroupFunction&) override {}
+  void as_current(const std::function<void()>& function) override {
+    const Current current(device_);
+    function();
+  }
   void start(const std::function<std::string()>& start) override {
     const Current current(device_);
     const std::string error = start();

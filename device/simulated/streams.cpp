@@ -18,7 +18,9 @@
 
 namespace esker::simulated {
 
-/// What a stream was given while it was captured.
+class Queue;
+
+/// What streams were given while they were captured: in one order, which has all their waits for each other.
 class Recording {
  public:
   struct Task {
@@ -26,6 +28,8 @@ class Recording {
     std::function<void(std::uint32_t)> group;
   };
   std::vector<Task> tasks;
+  std::vector<Queue*> joined;  // beside the first one
+  bool has_ended = false;
 };
 
 /// A stream: threads that run its kernels' groups, kernel after kernel. As on a GPU, as many groups run side
@@ -53,27 +57,42 @@ class Queue {
   void add(std::uint32_t groups, std::uint32_t held, std::function<void(std::uint32_t)> group) {
     {
       const std::lock_guard lock(mutex_);
-      if (recording_ != nullptr) return recording_->tasks.push_back({groups, held, std::move(group)});
+      if (recording_ != nullptr) {
+        ++captured_;
+        return recording_->tasks.push_back({groups, held, std::move(group)});
+      }
       while (threads_.size() < std::min(groups, held)) start_thread();
       tasks_.push_back({groups, 0, 0, std::move(group)});
       ++added_;
     }
     news_.notify_all();
   }
-  bool is_captured() {
+  /// What it is captured into; null: it is not.
+  std::shared_ptr<Recording> recording() {
     const std::lock_guard lock(mutex_);
-    return recording_ != nullptr;
+    return recording_;
   }
-  /// Keeps what is added from now on. False: it does so already.
-  bool begin_capture() {
+  bool is_captured() { return recording() != nullptr; }
+  /// Keeps what is added from now on in `recording`.
+  void begin_capture(std::shared_ptr<Recording> recording) {
     const std::lock_guard lock(mutex_);
-    if (recording_ != nullptr) return false;
-    recording_ = std::make_unique<Recording>();
-    return true;
+    recording_ = std::move(recording);
+    captured_ = awaited_ = 0;
   }
-  std::unique_ptr<Recording> end_capture() {
+  /// False: of what it was given while it was captured, nobody has waited for the last.
+  bool end_capture() {
     const std::lock_guard lock(mutex_);
-    return std::move(recording_);
+    recording_ = nullptr;
+    return awaited_ == captured_;
+  }
+  /// Tasks since begin_capture(); a captured stream waits for so many of them.
+  std::uint64_t captured() {
+    const std::lock_guard lock(mutex_);
+    return captured_;
+  }
+  void await_captured(std::uint64_t tasks) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = std::max(awaited_, tasks);
   }
   bool is_empty() {
     const std::lock_guard lock(mutex_);
@@ -137,7 +156,8 @@ class Queue {
   std::condition_variable news_;
   std::deque<Task> tasks_;
   std::uint64_t added_ = 0;
-  std::unique_ptr<Recording> recording_;  // null: it is not captured
+  std::shared_ptr<Recording> recording_;  // null: it is not captured
+  std::uint64_t captured_ = 0, awaited_ = 0;
   bool stopping_ = false;
   Moment last_ended_{};  // the last task; written under mutex_, read by the task that runs
   Moment ends_at_{};     // set by the task that runs, for itself
@@ -154,12 +174,26 @@ Queue& queue_of(Stream stream) {
 }
 }  // namespace
 
-/// A place in a stream, marked by a task of its own.
+/// A place in a stream, marked by a task of its own; or in what a captured stream was given.
 class Mark {
  public:
+  struct Captured {
+    std::shared_ptr<Recording> recording;  // null: it is no such place
+    Queue* queue = nullptr;
+    std::uint64_t tasks = 0;
+  };
   void expect() {
     const std::lock_guard lock(mutex_);
+    captured_ = {};
     ++recorded_;
+  }
+  void capture(Captured captured) {
+    const std::lock_guard lock(mutex_);
+    captured_ = std::move(captured);
+  }
+  Captured captured() {
+    const std::lock_guard lock(mutex_);
+    return captured_;
   }
   void reach(Moment at) {
     const std::lock_guard lock(mutex_);
@@ -189,6 +223,7 @@ class Mark {
   std::mutex mutex_;
   std::condition_variable news_;
   std::uint64_t recorded_ = 0, reached_ = 0;
+  Captured captured_;
   std::chrono::steady_clock::time_point at_;
 };
 
@@ -244,7 +279,10 @@ ApiError EventDestroy(Event event) {
   return Success;
 }
 ApiError EventRecord(Event event, Stream stream) {
-  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
+  if (auto recording = queue_of(stream).recording()) {
+    event->capture({std::move(recording), &queue_of(stream), queue_of(stream).captured()});
+    return Success;
+  }
   event->expect();
   queue_of(stream).add(1, 1, [event, added = std::chrono::steady_clock::now()](std::uint32_t) {
     Queue& queue = Queue::running();
@@ -254,8 +292,12 @@ ApiError EventRecord(Event event, Stream stream) {
   });
   return Success;
 }
-ApiError EventQuery(Event event) { return event->is_reached() ? Success : ErrorNotReady; }
+ApiError EventQuery(Event event) {
+  if (event->captured().recording != nullptr) return ErrorInvalidValue;
+  return event->is_reached() ? Success : ErrorNotReady;
+}
 ApiError EventSynchronize(Event event) {
+  if (event->captured().recording != nullptr) return ErrorInvalidValue;
   event->wait(event->recorded());
   return Success;
 }
@@ -265,7 +307,19 @@ ApiError EventElapsedTime(float* milliseconds, Event first, Event second) {
   return Success;
 }
 ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
-  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
+  const auto mine = queue_of(stream).recording();
+  if (const Mark::Captured its = event->captured(); its.recording != nullptr) {
+    if (its.recording->has_ended) return ErrorInvalidValue;
+    if (mine == nullptr) {  // it is captured, too, from here on
+      its.recording->joined.push_back(&queue_of(stream));
+      queue_of(stream).begin_capture(its.recording);
+    } else if (mine != its.recording) {
+      return ErrorInvalidValue;
+    }
+    its.queue->await_captured(its.tasks);
+    return Success;
+  }
+  if (mine != nullptr) return ErrorInvalidValue;
   queue_of(stream).add(
       1, 1, [event, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
         event->wait(until);
@@ -280,15 +334,25 @@ ApiError LaunchHostFunc(Stream stream, HostFunction function, void* data) {
   return Success;
 }
 ApiError StreamBeginCapture(Stream stream, StreamCaptureMode) {
-  return queue_of(stream).begin_capture() ? Success : ErrorInvalidValue;
+  if (queue_of(stream).is_captured()) return ErrorInvalidValue;
+  queue_of(stream).begin_capture(std::make_shared<Recording>());
+  return Success;
 }
 ApiError StreamIsCapturing(Stream stream, StreamCaptureStatus* status) {
   *status = queue_of(stream).is_captured() ? StreamCaptureStatusActive : StreamCaptureStatusNone;
   return Success;
 }
 ApiError StreamEndCapture(Stream stream, CapturedGraph* graph) {
-  *graph = queue_of(stream).end_capture().release();
-  return *graph != nullptr ? Success : ErrorInvalidValue;
+  *graph = nullptr;
+  const auto recording = queue_of(stream).recording();
+  if (recording == nullptr) return ErrorInvalidValue;
+  (void)queue_of(stream).end_capture();
+  recording->has_ended = true;
+  bool are_joined = true;
+  for (Queue* const queue : recording->joined) are_joined = queue->end_capture() && are_joined;
+  if (!are_joined) return ErrorInvalidValue;  // as a real one does
+  *graph = new Recording{recording->tasks, {}, true};
+  return Success;
 }
 ApiError GraphInstantiateWithFlags(LaunchableGraph* launchable, CapturedGraph graph, unsigned long long) {
   *launchable = new Recording(*graph);

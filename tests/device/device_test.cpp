@@ -274,6 +274,56 @@ TEST(Device, AGraphOutlivesTheStreamThatWasCaptured) {
   unsetenv("SIMULATED_COPY");
 }
 
+TEST(Device, AGraphHasWhatAnotherStreamDoesBetweenTwoEvents) {
+  const Device device = Device::open(backend());
+  const Stream stream = device.stream(), other = device.stream();
+  const Event forked = device.event(), joined = device.event();
+  const auto at = device.memory<std::uint32_t>(1);
+  const auto seen = device.pinned<std::uint32_t>(1);
+  const DeviceGraph graph = device.graph(stream, [&](const Stream& to) {
+    device.launch(1, Change{at.data(), 1, 1}, to);
+    to.record(forked);
+    other.wait(forked);
+    device.launch(1, Change{at.data(), 3, 0}, other);
+    other.record(joined);
+    to.wait(joined);
+    device.launch(1, Change{at.data(), 1, 5}, to);
+    device.copy_async(seen.data(), at.data(), sizeof(std::uint32_t), to);
+  });
+  for (int i = 0; i < 3; ++i) graph.launch(stream);
+  stream.synchronize();
+  EXPECT_EQ(seen[0], 104u);                          // x becomes 3 (x + 1) + 5: 8, 32, 104
+  device.launch(1, Change{at.data(), 0, 6}, other);  // which is a stream as before
+  other.record(joined);
+  joined.synchronize();
+}
+
+#if defined(ESKER_DEVICE_COMPILER)
+TEST(Device, AGraphThatDoesNotWaitForAnotherStreamIsNone) {
+  const Device device = Device::open(backend());
+  if (device.backend() == Backend::kHip) GTEST_SKIP() << "a graph puts all on the streams again";
+  const Stream stream = device.stream(), other = device.stream();
+  const Event forked = device.event();
+  const auto at = device.memory<std::uint32_t>(1);
+  EXPECT_THROW(device.graph(stream,
+                            [&](const Stream& to) {
+                              to.record(forked);
+                              other.wait(forked);
+                              device.launch(1, Change{at.data(), 3, 0}, other);
+                            }),
+               Error);
+  stream.synchronize();
+}
+#endif
+
+TEST(Device, AsCurrentCallsAndThrowsWhatIsThrown) {
+  const Device device = Device::open(backend());
+  int calls = 0;
+  device.as_current([&] { ++calls; });
+  EXPECT_EQ(calls, 1);
+  EXPECT_THROW(device.as_current([] { throw std::out_of_range("inside"); }), std::out_of_range);
+}
+
 TEST(Device, AGraphWhoseFunctionThrowsIsNone) {
   const Device device = Device::open(backend());
   const Stream stream = device.stream();
@@ -294,6 +344,17 @@ TEST(Device, OutlivesItsHandle) {
 }
 
 #if defined(ESKER_DEVICE_COMPILER)
+TEST(Device, AsCurrentMakesItTheThreadsDevice) {
+  const int last = gpu::device_count() - 1;
+  const Device device = Device::open(std::string(backend()) + ":" + std::to_string(last));
+  int before = -1, inside = -1, after = -1;
+  (void)ESKER_GPU(GetDevice)(&before);
+  device.as_current([&] { (void)ESKER_GPU(GetDevice)(&inside); });
+  (void)ESKER_GPU(GetDevice)(&after);
+  EXPECT_EQ(inside, last);
+  EXPECT_EQ(after, before);
+}
+
 TEST(Device, LeavesTheCurrentDeviceAlone) {
   int before = -1, after = -1;
   gpu::require(ESKER_GPU(GetDevice)(&before), "asking for the device");

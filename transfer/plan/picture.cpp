@@ -22,7 +22,7 @@ std::string report_of(const OperandGraph& graph, std::span<const Transfer> trans
   text += disjoint.empty() ? "\n" : fmt::format(" (no two of{} can share one)\n", disjoint);
   const auto lifetimes = lifetimes_of(graph, schedule);
   for (std::uint32_t place = 0; place < graph.places(); ++place) {
-    text += place == 0 ? "host" : fmt::format("device {}", place);
+    text += place == 0 ? "host" : graph.places() == 2 ? "device" : fmt::format("device {}", place - 1);
     text += fmt::format(": {} bytes", layout.bytes[place]);
     if (place != 0)
       text += fmt::format(", {} if none were used twice, at least {} alive at a time",

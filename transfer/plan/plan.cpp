@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/picture.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
+#include <esker/transfer/plan/step_order.hpp>
 
 namespace esker::transfer {
 
@@ -20,17 +22,22 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(Error::Kind::kTransfer, "Plan" + why); }
 
+constexpr std::uint32_t kHostPlace = 0;
+
 /// One thing that a run does, with its addresses.
 struct Step {
   enum class Kind { kCopy, kDevice, kHost };
   Kind kind;
+  std::uint32_t place;  // a copy's: the device whose stream has it
   std::uint32_t kernel = 0;
-  bool waits = false;  // a function of the host, for what the stream brings it or takes from it
   void* to = nullptr;
   const void* from = nullptr;
   std::uint64_t bytes = 0;
-  bool is_upload = false;
+  std::uint32_t from_place = 0, to_place = 0;
   std::vector<void*> operands = {};
+  // Steps at other places that it waits for.
+  std::vector<std::uint32_t> waits = {};
+  std::optional<Event> done = {};  // where one waits for it that cannot wait for all of its stream
 };
 
 }  // namespace
@@ -44,22 +51,36 @@ struct Plan::State {
   struct DeclaredKernel {
     std::string name;
     std::vector<UsedOperand> uses;
-    DeviceFunction device;  // empty: on the host
-    HostFunction host;
+    std::uint32_t place;
+    DeviceFunction device;  // of a device
+    HostFunction host;      // of the host
   };
 
-  explicit State(const Device& on) : device{on}, stream{on.stream()} {}
+  explicit State(std::vector<Device> on) : devices{std::move(on)} {
+    if (devices.empty()) refuse(": it has no device");
+    if (devices.size() >= OperandGraph::kMostPlaces)
+      refuse(fmt::format(": {} devices, of {} at most", devices.size(), OperandGraph::kMostPlaces - 1));
+    for (const Device& device : devices) {
+      if (device.backend() != devices[0].backend())
+        refuse(fmt::format(": its devices are '{}' and '{}', of different back ends", devices[0].name(),
+                           device.name()));
+      streams.push_back(device.stream());
+      begun.push_back(device.event());
+      ended.push_back(device.event());
+    }
+  }
 
   /// The kernels with single assignment: what is changed in place is a version.
   OperandGraph make_graph() const;
   void make_steps();
+  void make_waits();
   void* address_of(std::uint32_t place, std::uint32_t storage) const {
-    if (place == 0 && graph.operand(storage).host_address != 0)
+    if (place == kHostPlace && graph.operand(storage).host_address != 0)
       // An address that the user has given. NOLINTNEXTLINE(performance-no-int-to-ptr)
       return reinterpret_cast<void*>(static_cast<std::uintptr_t>(graph.operand(storage).host_address));
     const std::uint64_t offset = layout.offsets[place][storage];
     if (offset == Layout::kNowhere) return nullptr;
-    return (place == 0 ? host_arena.data() : device_arena.data()) + offset;
+    return (place == kHostPlace ? host_arena.data() : device_arenas[place - 1].data()) + offset;
   }
   void require_built(const char* call) const {
     if (cannot_run != nullptr) refuse(fmt::format("::{}: {}", call, cannot_run));
@@ -93,8 +114,32 @@ struct Plan::State {
     }
   }
 
-  Device device;
-  Stream stream;  // for runs that name none
+  std::uint32_t places() const { return static_cast<std::uint32_t>(devices.size()) + 1; }
+  const Device& device_at(std::uint32_t place) const { return devices[place - 1]; }
+  /// `first` is the first device's.
+  const Stream& stream_at(std::uint32_t place, const Stream& first) const {
+    return place <= 1 ? first : streams[place - 1];
+  }
+  /// The other devices' streams go on behind this one, and it goes on behind them.
+  void fork(const Stream& first) const {
+    if (devices.size() > 1) first.record(begun[0]);
+    for (std::size_t d = 1; d < devices.size(); ++d) streams[d].wait(begun[0]);
+  }
+  void join(const Stream& first) const {
+    for (std::size_t d = 1; d < devices.size(); ++d) {
+      streams[d].record(ended[d]);
+      first.wait(ended[d]);
+    }
+  }
+  void synchronize(const Stream& first) const {
+    for (std::uint32_t place = places() - 1; place > 0; --place) stream_at(place, first).synchronize();
+  }
+  /// What is on a device, on its stream.
+  void put(Step& step, const Stream& first);
+
+  std::vector<Device> devices;
+  std::vector<Stream> streams;      // one a device; the first for runs that name none
+  std::vector<Event> begun, ended;  // a run, on a device's stream
   std::vector<DeclaredOperand> operands;
   std::vector<DeclaredKernel> kernels;
   const char* cannot_run = "it has not been built";  // null: it can
@@ -107,14 +152,15 @@ struct Plan::State {
   bool is_bounded = false;
   double plan_seconds = 0;
   PinnedArray<std::byte> host_arena;
-  DeviceArray<std::byte> device_arena;
+  std::vector<DeviceArray<std::byte>> device_arenas;
   std::vector<Step> steps;
 
   std::mutex mutex;
   std::exception_ptr error;  // guarded by mutex: of a function that a stream has called
 };
 
-Plan::Plan(const Device& device) : state_{std::make_unique<State>(device)} {}
+Plan::Plan(const Device& device) : Plan{std::vector{device}} {}
+Plan::Plan(std::vector<Device> devices) : state_{std::make_unique<State>(std::move(devices))} {}
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
@@ -128,15 +174,25 @@ std::uint32_t Plan::add_operand(std::uint64_t bytes, std::uint64_t address, cons
   return number;
 }
 
-void Plan::add_kernel(std::vector<UsedOperand> uses, DeviceFunction device, HostFunction host,
-                      const std::string& name) {
+void Plan::add_device_kernel(std::vector<UsedOperand> uses, DeviceFunction function,
+                             const KernelOptions& options) {
+  if (options.device >= state_->devices.size())
+    refuse(fmt::format("::on_device: kernel {} ({}) is for device {}; this plan has {}",
+                       state_->kernels.size(), options.name, options.device, state_->devices.size()));
+  add_kernel(std::move(uses), options.device + 1, std::move(function), nullptr, options.name);
+}
+void Plan::add_host_kernel(std::vector<UsedOperand> uses, HostFunction function, const std::string& name) {
+  add_kernel(std::move(uses), kHostPlace, nullptr, std::move(function), name);
+}
+void Plan::add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, DeviceFunction device,
+                      HostFunction host, const std::string& name) {
   const std::size_t number = state_->kernels.size();
   for (const UsedOperand& use : uses) {
     if (use.number >= state_->operands.size())
       refuse(fmt::format(": kernel {} ({}) uses operand {} of another plan; this one has {}", number, name,
                          use.number, state_->operands.size()));
   }
-  state_->kernels.push_back({name.empty() ? fmt::format("kernel{}", number) : name, std::move(uses),
+  state_->kernels.push_back({name.empty() ? fmt::format("kernel{}", number) : name, std::move(uses), place,
                              std::move(device), std::move(host)});
   state_->has_changed();
 }
@@ -170,7 +226,7 @@ OperandGraph Plan::State::make_graph() const {
       updated.push_back(use.number);
       writes.push_back(made.add_version(newest[use.number]));
     }
-    made.add_kernel(kernel.name, kernel.device ? 1 : 0, reads, writes);
+    made.add_kernel(kernel.name, kernel.place, reads, writes);
     for (const std::uint32_t number : updated) newest[number] = made.next_version(newest[number]);
   }
   made.want_results();
@@ -183,39 +239,76 @@ OperandGraph Plan::State::make_graph() const {
 
 void Plan::State::make_steps() {
   steps.clear();
-  // What the stream moves and nobody has waited for, by storage: to or from the host.
-  std::vector<std::uint8_t> is_coming(graph.operands(), 0), is_leaving(graph.operands(), 0);
   std::size_t next = 0;
   const auto copies_of = [&](std::uint32_t time, bool is_upload) {
     for (; next < schedule.startups.size(); ++next) {
       const Startup& startup = schedule.startups[next];
       if (startup.time != time || startup.is_upload() != is_upload) return;
-      Step step{.kind = Step::Kind::kCopy, .is_upload = is_upload};
+      Step step{.kind = Step::Kind::kCopy, .place = is_upload ? startup.to : startup.from};
+      step.from_place = startup.from;
+      step.to_place = startup.to;
       step.to = address_of(startup.to, schedule.order[startup.first]);
       step.from = address_of(startup.from, schedule.order[startup.first]);
       step.bytes = layout.bytes_of(graph, schedule, startup);
       steps.push_back(std::move(step));
-      for (std::uint32_t i = startup.first; i < startup.first + startup.count; ++i)
-        (is_upload ? is_leaving : is_coming)[schedule.order[i]] = 1;
     }
   };
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) {
     const DeclaredKernel& kernel = kernels[k];
     copies_of(k, true);
-    Step step{.kind = kernel.device ? Step::Kind::kDevice : Step::Kind::kHost, .kernel = k};
-    for (const UsedOperand& use : kernel.uses) {
-      step.operands.push_back(address_of(kernel.device ? 1 : 0, use.number));
-      step.waits =
-          step.waits || (!kernel.device && (is_coming[use.number] != 0 ||
-                                            (use.access != Access::kRead && is_leaving[use.number] != 0)));
-    }
-    if (step.waits) {
-      std::fill(is_coming.begin(), is_coming.end(), std::uint8_t{0});
-      std::fill(is_leaving.begin(), is_leaving.end(), std::uint8_t{0});
-    }
+    Step step{.kind = kernel.place == kHostPlace ? Step::Kind::kHost : Step::Kind::kDevice,
+              .place = kernel.place,
+              .kernel = k};
+    for (const UsedOperand& use : kernel.uses) step.operands.push_back(address_of(kernel.place, use.number));
     steps.push_back(std::move(step));
     copies_of(k, false);
   }
+}
+
+void Plan::State::make_waits() {
+  std::vector<OrderedStep> ordered;
+  ordered.reserve(steps.size());
+  for (const Step& step : steps) {
+    OrderedStep& one = ordered.emplace_back(OrderedStep{step.place, {}});
+    const auto touch = [&](const void* at, std::uint64_t bytes, bool is_written) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(at);
+      one.ranges.push_back({begin, begin + bytes, is_written});
+    };
+    if (step.kind == Step::Kind::kCopy) {
+      touch(step.from, step.bytes, false);
+      touch(step.to, step.bytes, true);
+      continue;
+    }
+    const DeclaredKernel& kernel = kernels[step.kernel];
+    for (std::size_t i = 0; i < kernel.uses.size(); ++i)
+      touch(step.operands[i], operands[kernel.uses[i].number].bytes, kernel.uses[i].access != Access::kRead);
+  }
+  const auto waits = waits_between(ordered, places());
+  std::vector<std::uint32_t> newest(places(), 0);
+  for (std::uint32_t s = 0; s < steps.size(); ++s) {
+    steps[s].waits = waits[s];
+    for (const std::uint32_t before : waits[s]) {
+      // Without an event: the thread in run() waits for a stream as a whole if nothing is behind that step,
+      // and has returned from the host's functions; add_to() puts these on the first device's stream.
+      Step& its = steps[before];
+      const bool needs_event = steps[s].place == kHostPlace ? its.place != 1 || newest[its.place] != before
+                               : its.place == kHostPlace    ? steps[s].place != 1
+                                                            : true;
+      if (needs_event && !its.done) its.done.emplace(devices[std::max(its.place, 1u) - 1].event());
+    }
+    newest[steps[s].place] = s;
+  }
+}
+
+void Plan::State::put(Step& step, const Stream& first) {
+  const Device& device = device_at(step.place);
+  const Stream& stream = stream_at(step.place, first);
+  if (step.kind == Step::Kind::kCopy) {
+    device.copy_async(step.to, step.from, step.bytes, stream);
+  } else {
+    kernels[step.kernel].device(device, stream, step.operands.data());
+  }
+  if (step.done) stream.record(*step.done);
 }
 
 void Plan::build(const BuildOptions& options) {
@@ -229,15 +322,16 @@ void Plan::build(const BuildOptions& options) {
   s.schedule = make_schedule(s.graph, s.transfers,
                              {.solver = options.solver, .attempts = options.attempts, .seed = options.seed});
   s.layout = lay_out(s.graph, s.schedule);
-  s.layout.bytes.resize(2, 0);  // the device's where it has no kernel
-  s.layout.separate_bytes.resize(2, 0);
-  s.is_bounded = options.device_bytes != 0 && s.layout.bytes[1] > options.device_bytes;
+  s.layout.bytes.resize(s.places(), 0);  // a device's where it has no kernel
+  s.layout.separate_bytes.resize(s.places(), 0);
+  const std::uint64_t most_bytes = *std::max_element(s.layout.bytes.begin() + 1, s.layout.bytes.end());
+  s.is_bounded = options.device_bytes != 0 && most_bytes > options.device_bytes;
   if (s.is_bounded) {
     if (options.solver != Solver::kExact)
       refuse(
-          fmt::format("::build: solver {} takes {} bytes of the device, where device_bytes is {}: only "
+          fmt::format("::build: solver {} takes {} bytes of a device, where device_bytes is {}: only "
                       "solver exact keeps such a bound",
-                      to_string(options.solver), s.layout.bytes[1], options.device_bytes));
+                      to_string(options.solver), most_bytes, options.device_bytes));
     BoundedSchedule bounded = schedule_bounded(s.graph, options.device_bytes);
     s.transfers = std::move(bounded.transfers);
     s.schedule = std::move(bounded.schedule);
@@ -246,10 +340,18 @@ void Plan::build(const BuildOptions& options) {
   s.plan_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   // The old ones first, or both would have to fit.
   s.host_arena = {};
-  s.device_arena = {};
-  s.host_arena = s.device.pinned<std::byte>(s.layout.bytes[0], {"the host's operands of a plan"});
-  s.device_arena = s.device.memory<std::byte>(s.layout.bytes[1], {"the device's operands of a plan", false});
+  s.device_arenas.clear();
+  s.host_arena = s.devices[0].pinned<std::byte>(s.layout.bytes[0], {"the host's operands of a plan"});
+  for (std::size_t d = 0; d < s.devices.size(); ++d)
+    s.device_arenas.push_back(
+        s.devices[d].memory<std::byte>(s.layout.bytes[d + 1], {"a device's operands of a plan", false}));
+  // Where one reaches the other's memory; elsewhere the driver goes through the host's.
+  for (const Startup& startup : s.schedule.startups) {
+    if (startup.from != kHostPlace && startup.to != kHostPlace)
+      (void)s.device_at(startup.to).reach(s.device_at(startup.from));
+  }
   s.make_steps();
+  s.make_waits();
   s.cannot_run = nullptr;
 }
 
@@ -265,55 +367,65 @@ void* Plan::host_address(std::uint32_t number) const {
   return at;
 }
 
-void Plan::run() { run(state_->stream); }
+void Plan::run() { run(state_->streams[0]); }
 
 void Plan::run(const Stream& stream) {
   State& s = *state_;
   s.require_steps("run");
+  std::vector<const Step*> newest(s.places(), nullptr);
   try {
-    for (const Step& step : s.steps) {
-      switch (step.kind) {
-        case Step::Kind::kCopy:
-          s.device.copy_async(step.to, step.from, step.bytes, stream);
-          if (s.options.waits_for_copies) stream.synchronize();
-          break;
-        case Step::Kind::kDevice:
-          s.kernels[step.kernel].device(s.device, stream, step.operands.data());
-          break;
-        case Step::Kind::kHost:
-          if (step.waits) stream.synchronize();
-          s.kernels[step.kernel].host(step.operands.data());
-          break;
+    s.fork(stream);
+    for (Step& step : s.steps) {
+      for (const std::uint32_t before : step.waits) {
+        const Step& its = s.steps[before];
+        if (its.place == kHostPlace) continue;  // it has returned
+        if (step.place != kHostPlace) {
+          s.stream_at(step.place, stream).wait(*its.done);
+        } else if (newest[its.place] == &its) {
+          s.stream_at(its.place, stream).synchronize();
+        } else {
+          its.done->synchronize();
+        }
       }
+      newest[step.place] = &step;
+      if (step.kind == Step::Kind::kHost) {
+        s.kernels[step.kernel].host(step.operands.data());
+        continue;
+      }
+      s.put(step, stream);
+      if (step.kind == Step::Kind::kCopy && s.options.waits_for_copies)
+        s.stream_at(step.place, stream).synchronize();
     }
   } catch (...) {
     // Nothing of the run is under way when it has failed.
     const std::exception_ptr thrown = std::current_exception();
     try {
-      stream.synchronize();
+      s.synchronize(stream);
     } catch (...) {
     }
     std::rethrow_exception(thrown);
   }
-  stream.synchronize();
+  s.synchronize(stream);
 }
 
 void Plan::add_to(const Stream& stream) {
   State& s = *state_;
   s.require_steps("add_to");
-  for (const Step& step : s.steps) {
-    switch (step.kind) {
-      case Step::Kind::kCopy:
-        s.device.copy_async(step.to, step.from, step.bytes, stream);
-        break;
-      case Step::Kind::kDevice:
-        s.kernels[step.kernel].device(s.device, stream, step.operands.data());
-        break;
-      case Step::Kind::kHost:
-        stream.call([&s, &step] { s.call_in_stream(step); });
-        break;
+  s.fork(stream);
+  for (Step& step : s.steps) {
+    const Stream& its_stream = s.stream_at(step.place, stream);
+    for (const std::uint32_t before : step.waits) {
+      const Step& its = s.steps[before];
+      if (&s.stream_at(its.place, stream) != &its_stream) its_stream.wait(*its.done);
     }
+    if (step.kind != Step::Kind::kHost) {
+      s.put(step, stream);
+      continue;
+    }
+    stream.call([&s, &step] { s.call_in_stream(step); });
+    if (step.done) stream.record(*step.done);
   }
+  s.join(stream);
 }
 
 void Plan::check() { state_->throw_error(); }
@@ -345,8 +457,11 @@ double Plan::predicted_seconds() const {
   double seconds = 0;
   for (const Step& step : state_->steps) {
     if (step.kind != Step::Kind::kCopy) continue;
-    const double rate = step.is_upload ? cost.up_bytes_per_s : cost.down_bytes_per_s;
-    seconds += step.is_upload ? cost.up_startup_s : cost.down_startup_s;
+    const bool is_upload = step.from_place == kHostPlace, is_download = step.to_place == kHostPlace;
+    const double rate = is_upload     ? cost.up_bytes_per_s
+                        : is_download ? cost.down_bytes_per_s
+                                      : cost.across_bytes_per_s;
+    seconds += is_upload ? cost.up_startup_s : is_download ? cost.down_startup_s : cost.across_startup_s;
     if (rate > 0) seconds += static_cast<double>(step.bytes) / rate;
   }
   return seconds;
@@ -355,8 +470,10 @@ double Plan::predicted_seconds() const {
 std::string Plan::report() const {
   state_->require_built("report");
   const State& s = *state_;
+  std::string names;
+  for (const Device& device : s.devices) names += (names.empty() ? "" : " and ") + device.name();
   std::string text = fmt::format("plan of {} kernels and {} operands on {}, solver {}\n", s.graph.kernels(),
-                                 s.graph.operands(), s.device.name(), solver());
+                                 s.graph.operands(), names, solver());
   text += report_of(s.graph, s.transfers, s.schedule, s.layout);
   text += fmt::format("planned in {:.1f} us", s.plan_seconds * 1e6);
   if (const double seconds = predicted_seconds(); seconds > 0)

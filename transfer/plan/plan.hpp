@@ -23,6 +23,7 @@ namespace esker::transfer {
 struct CostModel {
   double up_startup_s = 0, up_bytes_per_s = 0;
   double down_startup_s = 0, down_bytes_per_s = 0;
+  double across_startup_s = 0, across_bytes_per_s = 0;  // from a device to another one
 };
 
 struct BuildOptions {
@@ -44,11 +45,23 @@ struct OperandOptions {
   Life life = Life::kByUses;
 };
 
+/// What a kernel is called in reports, and which of the plan's devices it runs on: {"name", 1}.
+struct KernelOptions {
+  KernelOptions() = default;
+  KernelOptions(const char* its_name, std::uint32_t on_device = 0) : name{its_name}, device{on_device} {}
+  KernelOptions(std::string its_name, std::uint32_t on_device = 0)
+      : name{std::move(its_name)}, device{on_device} {}
+
+  std::string name;
+  std::uint32_t device = 0;  // its place in the list that the plan was made with
+};
+
 /// A program that runs again and again.
 ///
 /// State    Operands and kernels are added; build() plans; then it runs. After a change it must be built
 ///          again, and refuses to run until then. build() keeps no values.
-/// Contract Kernels run in the order in which they are added. One thread at a time, one run at a time. It
+/// Contract Kernels do what they do in the order in which they are added. One thread at a time, one run at a
+/// time. It
 ///          outlives what it has put on a stream and the graphs that it is part of. The device's memory is
 ///          the plan's: a kernel keeps no pointer beyond its run.
 /// Errors   Error{kTransfer}: the program contradicts itself (OperandGraph says how), or has changed since
@@ -58,6 +71,9 @@ struct OperandOptions {
 class ESKER_API Plan {
  public:
   explicit Plan(const Device& device);
+  /// Over several devices of one back end; a device may be there twice, under two numbers. Each has a stream:
+  /// kernels of different devices run side by side, unless one needs what the other has made.
+  explicit Plan(std::vector<Device> devices);
   ~Plan();
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) noexcept;
@@ -81,18 +97,20 @@ class ESKER_API Plan {
   ///   plan.on_device(reads(a, b), writes(c), Add{});   // (Lane, const float*, const float*, float*)
   ///   plan.on_device(updates(x), reads(p), grow);      // (Lane, float*, const float*)
   ///
-  /// Or a function of the host that takes a const Stream& and a span of each operand, and puts work there.
+  /// Or a function of the host that takes a const Stream& and a span of each operand, and puts work there;
+  /// the kernel's device is the thread's current one.
   template <class... A, class Kernel, class Pass = esker::detail::Pass>
-  void on_device(const detail::Uses<A...>& uses, Kernel kernel, const std::string& name = {});
+  void on_device(const detail::Uses<A...>& uses, Kernel kernel, const KernelOptions& options = {});
   template <class... A, class... B, class Kernel, class Pass = esker::detail::Pass>
   void on_device(const detail::Uses<A...>& a, const detail::Uses<B...>& b, Kernel kernel,
-                 const std::string& name = {}) {
-    on_device(detail::Uses<A..., B...>{std::tuple_cat(a.all, b.all)}, std::move(kernel), name);
+                 const KernelOptions& options = {}) {
+    on_device(detail::Uses<A..., B...>{std::tuple_cat(a.all, b.all)}, std::move(kernel), options);
   }
   template <class... A, class... B, class... C, class Kernel, class Pass = esker::detail::Pass>
   void on_device(const detail::Uses<A...>& a, const detail::Uses<B...>& b, const detail::Uses<C...>& c,
-                 Kernel kernel, const std::string& name = {}) {
-    on_device(detail::Uses<A..., B..., C...>{std::tuple_cat(a.all, b.all, c.all)}, std::move(kernel), name);
+                 Kernel kernel, const KernelOptions& options = {}) {
+    on_device(detail::Uses<A..., B..., C...>{std::tuple_cat(a.all, b.all, c.all)}, std::move(kernel),
+              options);
   }
   /// A function on the host, which takes a span of each operand.
   template <class... A, class Function>
@@ -113,21 +131,23 @@ class ESKER_API Plan {
   /// device it takes the Stream first.
   template <class T, class Function>
   void on_device(const std::vector<PlanOperand<T>>& reads, const std::vector<PlanOperand<T>>& writes,
-                 Function function, const std::string& name = {}) {
-    add_kernel(
+                 Function function, const KernelOptions& options = {}) {
+    add_device_kernel(
         list(reads, writes),
-        [function = std::move(function), reads, writes](const Device&, const Stream& stream,
+        [function = std::move(function), reads, writes](const Device& device, const Stream& stream,
                                                         void* const* at) mutable {
-          function(stream, std::span(spans_of<const T>(reads, at)),
-                   std::span(spans_of<T>(writes, at + reads.size())));
+          device.as_current([&] {
+            function(stream, std::span(spans_of<const T>(reads, at)),
+                     std::span(spans_of<T>(writes, at + reads.size())));
+          });
         },
-        nullptr, name);
+        options);
   }
   template <class T, class Function>
   void on_host(const std::vector<PlanOperand<T>>& reads, const std::vector<PlanOperand<T>>& writes,
                Function function, const std::string& name = {}) {
-    add_kernel(
-        list(reads, writes), nullptr,
+    add_host_kernel(
+        list(reads, writes),
         [function = std::move(function), reads, writes](void* const* at) mutable {
           function(std::span(spans_of<const T>(reads, at)),
                    std::span(spans_of<T>(writes, at + reads.size())));
@@ -146,13 +166,13 @@ class ESKER_API Plan {
     return {static_cast<T*>(host_address(operand.number)), operand.size};
   }
 
-  /// Runs the program to its end. Functions of the host run on the calling thread, which waits for the stream
-  /// only before those that read what it brings.
+  /// Runs the program to its end; the stream is the first device's. Functions of the host run on the calling
+  /// thread, which waits for a stream only before those that touch what it moves.
   void run(const Stream& stream);
   void run();
-  /// Puts the program on a stream, or into the graph that captures it (Device::graph()). Functions of the
-  /// host run in the stream's order, on whatever thread. What one of them throws ends the run for those after
-  /// it; the next call of check(), run() or add_to() throws it.
+  /// Puts the program on a stream of the first device, or into the graph that captures it (Device::graph()).
+  /// Functions of the host run in the stream's order, on whatever thread. What one of them throws ends the
+  /// run for those after it; the next call of check(), run() or add_to() throws it.
   void add_to(const Stream& stream);
   /// After the stream has been waited for: throws what a function of the host has thrown.
   void check();
@@ -180,8 +200,11 @@ class ESKER_API Plan {
   using HostFunction = std::function<void(void* const*)>;
 
   std::uint32_t add_operand(std::uint64_t bytes, std::uint64_t address, const OperandOptions& options);
-  void add_kernel(std::vector<UsedOperand> uses, DeviceFunction device, HostFunction host,
-                  const std::string& name);
+  void add_device_kernel(std::vector<UsedOperand> uses, DeviceFunction function,
+                         const KernelOptions& options);
+  void add_host_kernel(std::vector<UsedOperand> uses, HostFunction function, const std::string& name);
+  void add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, DeviceFunction device,
+                  HostFunction host, const std::string& name);
   void* host_address(std::uint32_t number) const;
   template <class T>
   static std::vector<UsedOperand> list(const std::vector<PlanOperand<T>>& reads,
@@ -212,13 +235,13 @@ class ESKER_API Plan {
 };
 
 template <class... A, class Kernel, class Pass>
-void Plan::on_device(const detail::Uses<A...>& uses, Kernel kernel, const std::string& name) {
+void Plan::on_device(const detail::Uses<A...>& uses, Kernel kernel, const KernelOptions& options) {
   static_assert(
       detail::kIsLaneKernel<Kernel, A...> || detail::kIsOnStream<Kernel, A...>,
       "a kernel takes a Lane and a pointer to each operand, or a const Stream& and a span of each: const "
       "of what it reads");
   if constexpr (detail::kIsLaneKernel<Kernel, A...>) {
-    add_kernel(
+    add_device_kernel(
         list(uses),
         [kernel = std::move(kernel), lanes = detail::lanes_of(uses)](const Device& device,
                                                                      const Stream& stream, void* const* at) {
@@ -227,14 +250,16 @@ void Plan::on_device(const detail::Uses<A...>& uses, Kernel kernel, const std::s
           const Bound bound{kernel, detail::pointers_from(at, static_cast<Pointers*>(nullptr))};
           device.launch<Bound, Pass>(lanes, bound, stream);
         },
-        nullptr, name);
+        options);
   } else {
-    add_kernel(
+    add_device_kernel(
         list(uses),
-        [kernel = std::move(kernel), uses](const Device&, const Stream& stream, void* const* at) mutable {
-          detail::call_with_spans(kernel, uses, at, std::index_sequence_for<A...>(), stream);
+        [kernel = std::move(kernel), uses](const Device& device, const Stream& stream,
+                                           void* const* at) mutable {
+          device.as_current(
+              [&] { detail::call_with_spans(kernel, uses, at, std::index_sequence_for<A...>(), stream); });
         },
-        nullptr, name);
+        options);
   }
 }
 
@@ -242,8 +267,8 @@ template <class... A, class Function>
 void Plan::on_host(const detail::Uses<A...>& uses, Function function, const std::string& name) {
   static_assert(detail::kIsOnHost<Function, A...>,
                 "a function of the host takes a span of each operand: const of what it reads");
-  add_kernel(
-      list(uses), nullptr,
+  add_host_kernel(
+      list(uses),
       [function = std::move(function), uses](void* const* at) mutable {
         detail::call_with_spans(function, uses, at, std::index_sequence_for<A...>());
       },

@@ -103,11 +103,11 @@ std::string listing(const OperandGraph& graph, const Schedule& schedule) {
         text += fmt::format("{} {}: {} {} {} location {}{}\n", is_upload ? "before" : "after", time,
                             is_upload ? "upload" : "download", name_of(graph, schedule.order[i]),
                             is_upload ? "from" : "to", i,
-                            startup.from != 0 && startup.to != 0
-                                ? fmt::format(" of device {} to device {}", startup.from, startup.to)
-                            : startup.from > 1 ? fmt::format(" from device {}", startup.from)
-                            : startup.to > 1   ? fmt::format(" to device {}", startup.to)
-                                               : std::string());
+                            graph.places() == 2 ? std::string()
+                            : startup.from != 0 && startup.to != 0
+                                ? fmt::format(" of device {} to device {}", startup.from - 1, startup.to - 1)
+                            : startup.from != 0 ? fmt::format(" from device {}", startup.from - 1)
+                                                : fmt::format(" to device {}", startup.to - 1));
       }
     }
   };
