@@ -1,11 +1,8 @@
-// Plans: from kernels and their uses to a graph, a schedule, arenas and steps; and the run.
+// Plans: from kernels and their uses to a graph, a schedule, arenas and steps.
 #include <esker/transfer/plan/plan.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,8 +10,8 @@
 #include <esker/error.hpp>
 #include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/picture.hpp>
+#include <esker/transfer/plan/plan_execution.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
-#include <esker/transfer/plan/step_order.hpp>
 
 namespace esker::transfer {
 
@@ -22,23 +19,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(Error::Kind::kTransfer, "Plan" + why); }
 
-constexpr std::uint32_t kHostPlace = 0;
-
-/// One thing that a run does, with its addresses.
-struct Step {
-  enum class Kind { kCopy, kDevice, kHost };
-  Kind kind;
-  std::uint32_t place;  // a copy's: the device whose stream has it
-  std::uint32_t kernel = 0;
-  void* to = nullptr;
-  const void* from = nullptr;
-  std::uint64_t bytes = 0;
-  std::uint32_t from_place = 0, to_place = 0;
-  std::vector<void*> operands = {};
-  // Steps at other places that it waits for.
-  std::vector<std::uint32_t> waits = {};
-  std::optional<Event> done = {};  // where one waits for it that cannot wait for all of its stream
-};
+using detail::kHostPlace;
+using detail::PlanStep;
 
 }  // namespace
 
@@ -52,28 +34,15 @@ struct Plan::State {
     std::string name;
     std::vector<UsedOperand> uses;
     std::uint32_t place;
-    DeviceFunction device;  // of a device
-    HostFunction host;      // of the host
+    detail::DeviceFunction device;  // of a device
+    detail::HostFunction host;      // of the host
   };
 
-  explicit State(std::vector<Device> on) : devices{std::move(on)} {
-    if (devices.empty()) refuse(": it has no device");
-    if (devices.size() >= OperandGraph::kMostPlaces)
-      refuse(fmt::format(": {} devices, of {} at most", devices.size(), OperandGraph::kMostPlaces - 1));
-    for (const Device& device : devices) {
-      if (device.backend() != devices[0].backend())
-        refuse(fmt::format(": its devices are '{}' and '{}', of different back ends", devices[0].name(),
-                           device.name()));
-      streams.push_back(device.stream());
-      begun.push_back(device.event());
-      ended.push_back(device.event());
-    }
-  }
+  explicit State(std::vector<Device> on) : execution{std::move(on)} {}
 
   /// The kernels with single assignment: what is changed in place is a version.
   OperandGraph make_graph() const;
-  void make_steps();
-  void make_waits();
+  std::vector<PlanStep> make_steps() const;
   void* address_of(std::uint32_t place, std::uint32_t storage) const {
     if (place == kHostPlace && graph.operand(storage).host_address != 0)
       // An address that the user has given. NOLINTNEXTLINE(performance-no-int-to-ptr)
@@ -91,55 +60,10 @@ struct Plan::State {
   }
   void require_steps(const char* call) {
     require_built(call);
-    throw_error();
-  }
-  void throw_error() {
-    std::exception_ptr thrown;
-    {
-      const std::lock_guard lock(mutex);
-      thrown = std::exchange(error, nullptr);
-    }
-    if (thrown != nullptr) std::rethrow_exception(thrown);
-  }
-  void call_in_stream(const Step& step) noexcept {
-    {
-      const std::lock_guard lock(mutex);
-      if (error != nullptr) return;
-    }
-    try {
-      kernels[step.kernel].host(step.operands.data());
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      error = std::current_exception();
-    }
+    execution.throw_error();
   }
 
-  std::uint32_t places() const { return static_cast<std::uint32_t>(devices.size()) + 1; }
-  const Device& device_at(std::uint32_t place) const { return devices[place - 1]; }
-  /// `first` is the first device's.
-  const Stream& stream_at(std::uint32_t place, const Stream& first) const {
-    return place <= 1 ? first : streams[place - 1];
-  }
-  /// The other devices' streams go on behind this one, and it goes on behind them.
-  void fork(const Stream& first) const {
-    if (devices.size() > 1) first.record(begun[0]);
-    for (std::size_t d = 1; d < devices.size(); ++d) streams[d].wait(begun[0]);
-  }
-  void join(const Stream& first) const {
-    for (std::size_t d = 1; d < devices.size(); ++d) {
-      streams[d].record(ended[d]);
-      first.wait(ended[d]);
-    }
-  }
-  void synchronize(const Stream& first) const {
-    for (std::uint32_t place = places() - 1; place > 0; --place) stream_at(place, first).synchronize();
-  }
-  /// What is on a device, on its stream.
-  void put(Step& step, const Stream& first);
-
-  std::vector<Device> devices;
-  std::vector<Stream> streams;      // one a device; the first for runs that name none
-  std::vector<Event> begun, ended;  // a run, on a device's stream
+  detail::PlanExecution execution;
   std::vector<DeclaredOperand> operands;
   std::vector<DeclaredKernel> kernels;
   const char* cannot_run = "it has not been built";  // null: it can
@@ -153,10 +77,6 @@ struct Plan::State {
   double plan_seconds = 0;
   PinnedArray<std::byte> host_arena;
   std::vector<DeviceArray<std::byte>> device_arenas;
-  std::vector<Step> steps;
-
-  std::mutex mutex;
-  std::exception_ptr error;  // guarded by mutex: of a function that a stream has called
 };
 
 Plan::Plan(const Device& device) : Plan{std::vector{device}} {}
@@ -174,18 +94,20 @@ std::uint32_t Plan::add_operand(std::uint64_t bytes, std::uint64_t address, cons
   return number;
 }
 
-void Plan::add_device_kernel(std::vector<UsedOperand> uses, DeviceFunction function,
+void Plan::add_device_kernel(std::vector<UsedOperand> uses, detail::DeviceFunction function,
                              const KernelOptions& options) {
-  if (options.device >= state_->devices.size())
+  if (options.device >= state_->execution.devices().size())
     refuse(fmt::format("::on_device: kernel {} ({}) is for device {}; this plan has {}",
-                       state_->kernels.size(), options.name, options.device, state_->devices.size()));
+                       state_->kernels.size(), options.name, options.device,
+                       state_->execution.devices().size()));
   add_kernel(std::move(uses), options.device + 1, std::move(function), nullptr, options.name);
 }
-void Plan::add_host_kernel(std::vector<UsedOperand> uses, HostFunction function, const std::string& name) {
+void Plan::add_host_kernel(std::vector<UsedOperand> uses, detail::HostFunction function,
+                           const std::string& name) {
   add_kernel(std::move(uses), kHostPlace, nullptr, std::move(function), name);
 }
-void Plan::add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, DeviceFunction device,
-                      HostFunction host, const std::string& name) {
+void Plan::add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, detail::DeviceFunction device,
+                      detail::HostFunction host, const std::string& name) {
   const std::size_t number = state_->kernels.size();
   for (const UsedOperand& use : uses) {
     if (use.number >= state_->operands.size())
@@ -237,78 +159,37 @@ OperandGraph Plan::State::make_graph() const {
   return made;
 }
 
-void Plan::State::make_steps() {
-  steps.clear();
+std::vector<PlanStep> Plan::State::make_steps() const {
+  std::vector<PlanStep> steps;
   std::size_t next = 0;
   const auto copies_of = [&](std::uint32_t time, bool is_upload) {
     for (; next < schedule.startups.size(); ++next) {
       const Startup& startup = schedule.startups[next];
       if (startup.time != time || startup.is_upload() != is_upload) return;
-      Step step{.kind = Step::Kind::kCopy, .place = is_upload ? startup.to : startup.from};
+      const std::uint32_t storage = schedule.order[startup.first];
+      const std::uint64_t bytes = layout.bytes_of(graph, schedule, startup);
+      PlanStep& step = steps.emplace_back(PlanStep{is_upload ? startup.to : startup.from, {}});
+      step.used = {{address_of(startup.from, storage), bytes, false},
+                   {address_of(startup.to, storage), bytes, true}};
       step.from_place = startup.from;
       step.to_place = startup.to;
-      step.to = address_of(startup.to, schedule.order[startup.first]);
-      step.from = address_of(startup.from, schedule.order[startup.first]);
-      step.bytes = layout.bytes_of(graph, schedule, startup);
-      steps.push_back(std::move(step));
     }
   };
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) {
     const DeclaredKernel& kernel = kernels[k];
     copies_of(k, true);
-    Step step{.kind = kernel.place == kHostPlace ? Step::Kind::kHost : Step::Kind::kDevice,
-              .place = kernel.place,
-              .kernel = k};
-    for (const UsedOperand& use : kernel.uses) step.operands.push_back(address_of(kernel.place, use.number));
-    steps.push_back(std::move(step));
+    PlanStep& step = steps.emplace_back(PlanStep{kernel.place, {}});
+    if (kernel.place == kHostPlace) {
+      step.host_function = &kernel.host;
+    } else {
+      step.device_function = &kernel.device;
+    }
+    for (const UsedOperand& use : kernel.uses)
+      step.used.push_back(
+          {address_of(kernel.place, use.number), operands[use.number].bytes, use.access != Access::kRead});
     copies_of(k, false);
   }
-}
-
-void Plan::State::make_waits() {
-  std::vector<OrderedStep> ordered;
-  ordered.reserve(steps.size());
-  for (const Step& step : steps) {
-    OrderedStep& one = ordered.emplace_back(OrderedStep{step.place, {}});
-    const auto touch = [&](const void* at, std::uint64_t bytes, bool is_written) {
-      const auto begin = reinterpret_cast<std::uintptr_t>(at);
-      one.ranges.push_back({begin, begin + bytes, is_written});
-    };
-    if (step.kind == Step::Kind::kCopy) {
-      touch(step.from, step.bytes, false);
-      touch(step.to, step.bytes, true);
-      continue;
-    }
-    const DeclaredKernel& kernel = kernels[step.kernel];
-    for (std::size_t i = 0; i < kernel.uses.size(); ++i)
-      touch(step.operands[i], operands[kernel.uses[i].number].bytes, kernel.uses[i].access != Access::kRead);
-  }
-  const auto waits = waits_between(ordered, places());
-  std::vector<std::uint32_t> newest(places(), 0);
-  for (std::uint32_t s = 0; s < steps.size(); ++s) {
-    steps[s].waits = waits[s];
-    for (const std::uint32_t before : waits[s]) {
-      // Without an event: the thread in run() waits for a stream as a whole if nothing is behind that step,
-      // and has returned from the host's functions; add_to() puts these on the first device's stream.
-      Step& its = steps[before];
-      const bool needs_event = steps[s].place == kHostPlace ? its.place != 1 || newest[its.place] != before
-                               : its.place == kHostPlace    ? steps[s].place != 1
-                                                            : true;
-      if (needs_event && !its.done) its.done.emplace(devices[std::max(its.place, 1u) - 1].event());
-    }
-    newest[steps[s].place] = s;
-  }
-}
-
-void Plan::State::put(Step& step, const Stream& first) {
-  const Device& device = device_at(step.place);
-  const Stream& stream = stream_at(step.place, first);
-  if (step.kind == Step::Kind::kCopy) {
-    device.copy_async(step.to, step.from, step.bytes, stream);
-  } else {
-    kernels[step.kernel].device(device, stream, step.operands.data());
-  }
-  if (step.done) stream.record(*step.done);
+  return steps;
 }
 
 void Plan::build(const BuildOptions& options) {
@@ -322,8 +203,8 @@ void Plan::build(const BuildOptions& options) {
   s.schedule = make_schedule(s.graph, s.transfers,
                              {.solver = options.solver, .attempts = options.attempts, .seed = options.seed});
   s.layout = lay_out(s.graph, s.schedule);
-  s.layout.bytes.resize(s.places(), 0);  // a device's where it has no kernel
-  s.layout.separate_bytes.resize(s.places(), 0);
+  s.layout.bytes.resize(s.execution.places(), 0);  // a device's where it has no kernel
+  s.layout.separate_bytes.resize(s.execution.places(), 0);
   const std::uint64_t most_bytes = *std::max_element(s.layout.bytes.begin() + 1, s.layout.bytes.end());
   s.is_bounded = options.device_bytes != 0 && most_bytes > options.device_bytes;
   if (s.is_bounded) {
@@ -341,17 +222,17 @@ void Plan::build(const BuildOptions& options) {
   // The old ones first, or both would have to fit.
   s.host_arena = {};
   s.device_arenas.clear();
-  s.host_arena = s.devices[0].pinned<std::byte>(s.layout.bytes[0], {"the host's operands of a plan"});
-  for (std::size_t d = 0; d < s.devices.size(); ++d)
-    s.device_arenas.push_back(
-        s.devices[d].memory<std::byte>(s.layout.bytes[d + 1], {"a device's operands of a plan", false}));
+  s.host_arena =
+      s.execution.device_at(1).pinned<std::byte>(s.layout.bytes[0], {"the host's operands of a plan"});
+  for (std::uint32_t place = 1; place < s.execution.places(); ++place)
+    s.device_arenas.push_back(s.execution.device_at(place).memory<std::byte>(
+        s.layout.bytes[place], {"a device's operands of a plan", false}));
   // Where one reaches the other's memory; elsewhere the driver goes through the host's.
   for (const Startup& startup : s.schedule.startups) {
     if (startup.from != kHostPlace && startup.to != kHostPlace)
-      (void)s.device_at(startup.to).reach(s.device_at(startup.from));
+      (void)s.execution.device_at(startup.to).reach(s.execution.device_at(startup.from));
   }
-  s.make_steps();
-  s.make_waits();
+  s.execution.set_steps(s.make_steps());
   s.cannot_run = nullptr;
 }
 
@@ -367,68 +248,16 @@ void* Plan::host_address(std::uint32_t number) const {
   return at;
 }
 
-void Plan::run() { run(state_->streams[0]); }
-
+void Plan::run() { run(state_->execution.first_stream()); }
 void Plan::run(const Stream& stream) {
-  State& s = *state_;
-  s.require_steps("run");
-  std::vector<const Step*> newest(s.places(), nullptr);
-  try {
-    s.fork(stream);
-    for (Step& step : s.steps) {
-      for (const std::uint32_t before : step.waits) {
-        const Step& its = s.steps[before];
-        if (its.place == kHostPlace) continue;  // it has returned
-        if (step.place != kHostPlace) {
-          s.stream_at(step.place, stream).wait(*its.done);
-        } else if (newest[its.place] == &its) {
-          s.stream_at(its.place, stream).synchronize();
-        } else {
-          its.done->synchronize();
-        }
-      }
-      newest[step.place] = &step;
-      if (step.kind == Step::Kind::kHost) {
-        s.kernels[step.kernel].host(step.operands.data());
-        continue;
-      }
-      s.put(step, stream);
-      if (step.kind == Step::Kind::kCopy && s.options.waits_for_copies)
-        s.stream_at(step.place, stream).synchronize();
-    }
-  } catch (...) {
-    // Nothing of the run is under way when it has failed.
-    const std::exception_ptr thrown = std::current_exception();
-    try {
-      s.synchronize(stream);
-    } catch (...) {
-    }
-    std::rethrow_exception(thrown);
-  }
-  s.synchronize(stream);
+  state_->require_steps("run");
+  state_->execution.run(stream, state_->options.waits_for_copies);
 }
-
 void Plan::add_to(const Stream& stream) {
-  State& s = *state_;
-  s.require_steps("add_to");
-  s.fork(stream);
-  for (Step& step : s.steps) {
-    const Stream& its_stream = s.stream_at(step.place, stream);
-    for (const std::uint32_t before : step.waits) {
-      const Step& its = s.steps[before];
-      if (&s.stream_at(its.place, stream) != &its_stream) its_stream.wait(*its.done);
-    }
-    if (step.kind != Step::Kind::kHost) {
-      s.put(step, stream);
-      continue;
-    }
-    stream.call([&s, &step] { s.call_in_stream(step); });
-    if (step.done) stream.record(*step.done);
-  }
-  s.join(stream);
+  state_->require_steps("add_to");
+  state_->execution.add_to(stream);
 }
-
-void Plan::check() { state_->throw_error(); }
+void Plan::check() { state_->execution.throw_error(); }
 
 const OperandGraph& Plan::graph() const {
   state_->require_built("graph");
@@ -455,14 +284,14 @@ double Plan::predicted_seconds() const {
   state_->require_built("predicted_seconds");
   const CostModel& cost = state_->options.cost;
   double seconds = 0;
-  for (const Step& step : state_->steps) {
-    if (step.kind != Step::Kind::kCopy) continue;
+  for (const PlanStep& step : state_->execution.steps()) {
+    if (!step.is_copy()) continue;
     const bool is_upload = step.from_place == kHostPlace, is_download = step.to_place == kHostPlace;
     const double rate = is_upload     ? cost.up_bytes_per_s
                         : is_download ? cost.down_bytes_per_s
                                       : cost.across_bytes_per_s;
     seconds += is_upload ? cost.up_startup_s : is_download ? cost.down_startup_s : cost.across_startup_s;
-    if (rate > 0) seconds += static_cast<double>(step.bytes) / rate;
+    if (rate > 0) seconds += static_cast<double>(step.bytes()) / rate;
   }
   return seconds;
 }
@@ -471,7 +300,7 @@ std::string Plan::report() const {
   state_->require_built("report");
   const State& s = *state_;
   std::string names;
-  for (const Device& device : s.devices) names += (names.empty() ? "" : " and ") + device.name();
+  for (const Device& device : s.execution.devices()) names += (names.empty() ? "" : " and ") + device.name();
   std::string text = fmt::format("plan of {} kernels and {} operands on {}, solver {}\n", s.graph.kernels(),
                                  s.graph.operands(), names, solver());
   text += report_of(s.graph, s.transfers, s.schedule, s.layout);

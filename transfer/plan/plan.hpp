@@ -196,15 +196,13 @@ class ESKER_API Plan {
     std::uint32_t number;
     Access access;
   };
-  using DeviceFunction = std::function<void(const Device&, const Stream&, void* const*)>;
-  using HostFunction = std::function<void(void* const*)>;
 
   std::uint32_t add_operand(std::uint64_t bytes, std::uint64_t address, const OperandOptions& options);
-  void add_device_kernel(std::vector<UsedOperand> uses, DeviceFunction function,
+  void add_device_kernel(std::vector<UsedOperand> uses, detail::DeviceFunction function,
                          const KernelOptions& options);
-  void add_host_kernel(std::vector<UsedOperand> uses, HostFunction function, const std::string& name);
-  void add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, DeviceFunction device,
-                  HostFunction host, const std::string& name);
+  void add_host_kernel(std::vector<UsedOperand> uses, detail::HostFunction function, const std::string& name);
+  void add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, detail::DeviceFunction device,
+                  detail::HostFunction host, const std::string& name);
   void* host_address(std::uint32_t number) const;
   template <class T>
   static std::vector<UsedOperand> list(const std::vector<PlanOperand<T>>& reads,

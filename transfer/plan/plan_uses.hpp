@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <esker/device/device.hpp>
 #include <esker/device/lane.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/device/stream.hpp>
@@ -25,6 +27,10 @@ struct PlanOperand {
 enum class Access { kRead, kWrite, kUpdate };
 
 namespace detail {
+
+/// A kernel, at the addresses of its operands.
+using DeviceFunction = std::function<void(const Device&, const Stream&, void* const*)>;
+using HostFunction = std::function<void(void* const*)>;
 
 template <class T, Access How>
 struct Use {
