@@ -73,7 +73,7 @@ struct Addition {
 
 /// A program that has been run and verified, with each plan.
 std::unique_ptr<Program> made(const Device& device, const Shape& shape, const BuildOptions& options) {
-  auto program = std::make_unique<Program>(device, shape);
+  auto program = std::make_unique<Program>(std::vector{device}, shape);
   program->plan().build(options);
   program->fill();
   program->plan().run();
