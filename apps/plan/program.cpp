@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <esker/config.hpp>
 
 #include "kernels.hpp"
@@ -248,7 +250,7 @@ void Program::fill() {
   if (shape_.graph == "cholesky") {  // symmetric, and its diagonal larger than the rest of each row
     const std::uint32_t tiles = shape_.n == 0 ? 4 : shape_.n;
     for (std::uint32_t t = 0; t < tiles; ++t) {
-      const std::span<float> a = values_of("A" + std::to_string(t) + std::to_string(t));
+      const std::span<float> a = values_of(fmt::format("A{}{}", t, t));
       for (std::uint32_t i = 0; i < side_; ++i) {
         for (std::uint32_t j = 0; j < i; ++j) a[j * side_ + i] = a[i * side_ + j];
         a[i * side_ + i] += static_cast<float>(tiles * side_);

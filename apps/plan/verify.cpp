@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "kernels.hpp"
 #include "program.hpp"
 
@@ -61,7 +63,7 @@ bool Program::is_horner_right() const {
   const std::span<float> x = values_of("x"), result = values_of("s0");
   std::vector<double> sum(x.size(), 0), power(x.size(), 1);  // by powers, not by Horner's rule
   for (std::uint32_t i = 0; i <= degree; ++i) {
-    const std::span<float> a = values_of("a" + std::to_string(i));
+    const std::span<float> a = values_of(fmt::format("a{}", i));
     for (std::size_t j = 0; j < x.size(); ++j) {
       sum[j] += static_cast<double>(a[j]) * power[j];
       power[j] *= static_cast<double>(x[j]);
@@ -85,8 +87,8 @@ bool Program::is_cholesky_right() const {
     for (std::uint32_t j = 0; j <= i; j += step) {
       double sum = 0;
       for (std::uint32_t tile = 0; tile <= j / side_; ++tile) {
-        const std::span<float> a = values_of("L" + std::to_string(i / side_) + std::to_string(tile));
-        const std::span<float> b = values_of("L" + std::to_string(j / side_) + std::to_string(tile));
+        const std::span<float> a = values_of(fmt::format("L{}{}", i / side_, tile));
+        const std::span<float> b = values_of(fmt::format("L{}{}", j / side_, tile));
         for (std::uint32_t m = 0; m < side_ && tile * side_ + m <= j; ++m)
           sum +=
               static_cast<double>(a[i % side_ * side_ + m]) * static_cast<double>(b[j % side_ * side_ + m]);

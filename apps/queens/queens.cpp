@@ -79,7 +79,7 @@ int find_first(const task_apps::Options& o, const task_apps::Options::Place& pla
   more.update(task_apps::balance(place, "placements", tasks.report().tasks));
   if (!o.is_silent) {
     std::string line = columns.empty() ? "no solution" : "columns of the rows:";
-    for (const std::uint32_t column : columns) line += " " + std::to_string(column);
+    for (const std::uint32_t column : columns) line.append(" ").append(std::to_string(column));
     std::fprintf(o.json == "-" ? stderr : stdout, "queens: %s\n", line.c_str());
   }
   return task_apps::finish(o, place.device, "queens", measured, static_cast<double>(measured.report.tasks),

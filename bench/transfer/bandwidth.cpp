@@ -45,7 +45,7 @@ nlohmann::json take_bandwidth(const TransferBench& bench) {
   if (every.size() > 1) sets.push_back(every);
   for (const auto& set : sets) {
     std::string name;
-    for (const std::size_t i : set) name += (name.empty() ? "" : ",") + std::to_string(i);
+    for (const std::size_t i : set) name.append(name.empty() ? "" : ",").append(std::to_string(i));
     std::vector<TransferSide> sides;
     std::vector<double> sent;  // by a side
     for (const char* const way : {"h2d", "d2h", "bi"}) {

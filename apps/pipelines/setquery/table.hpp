@@ -65,12 +65,12 @@ class Table {
   void write_to(const std::string& path) const {
     harness::OutputFile file(path);
     std::string line;
-    for (std::uint32_t c = 0; c < kColumns; ++c) line += (c == 0 ? "" : ",") + std::string(kColumnNames[c]);
+    for (std::uint32_t c = 0; c < kColumns; ++c) line.append(c == 0 ? "" : ",").append(kColumnNames[c]);
     file.write(line + "\n");
     for (std::uint64_t r = 0; r < rows_; ++r) {
       line.clear();
       for (std::uint32_t c = 0; c < kColumns; ++c)
-        line += (c == 0 ? "" : ",") + std::to_string(columns_[c][r]);
+        line.append(c == 0 ? "" : ",").append(std::to_string(columns_[c][r]));
       file.write(line + "\n");
     }
     file.close();
