@@ -99,13 +99,14 @@ void refuse_a_runtimes_mpi() {
               "MPI_THREAD_MULTIPLE before the first Runtime and MPI_Finalize after the last");
 }
 
-Medium over_mpi(TransportKind transport, PeerMemory peer_memory) {
+Medium over_mpi(const Config& config) {
   refuse_a_runtimes_mpi();
   const auto ownership = mpi::find_ownership();
   mpi_is_a_runtimes.store(!mpi::is_initialised());
-  return {[transport, peer_memory](const TransportLimits& limits) {
+  return {[transport = config.transport, peer_memory = config.peer_memory,
+           patience = std::chrono::seconds{config.hang_seconds}](const TransportLimits& limits) {
             std::unique_ptr<Transport> mpi =
-                not_one_of_many(mpi::connect(limits),
+                not_one_of_many(mpi::connect(limits, {}, patience),
                                 "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");
             return connect_hosts(std::move(mpi), transport, peer_memory, limits);
           },
@@ -120,7 +121,7 @@ Medium choose_medium(const Config& config) {
   const bool use_mpi =
       config.transport == TransportKind::kMpi || config.transport == TransportKind::kUcx ||
       (config.transport == TransportKind::kAuto && (mpi::started_by_launcher() || mpi::is_initialised()));
-  if (use_mpi) return over_mpi(config.transport, config.peer_memory);
+  if (use_mpi) return over_mpi(config);
   const char* const what_to_do = config.transport == TransportKind::kLoopback
                                      ? "use --transport mpi, or leave --transport out"
                                      : "use --transport mpi";
@@ -150,9 +151,9 @@ Medium over_communicator(const std::vector<std::byte>& mpi_comm, const Config& c
                 "before, and MPI_Finalize after the last Runtime");
   }
   mpi::check_communicator(mpi_comm);
-  return {[mpi_comm, transport = config.transport,
-           peer_memory = config.peer_memory](const TransportLimits& limits) {
-            return connect_hosts(mpi::connect(limits, mpi_comm), transport, peer_memory, limits);
+  return {[mpi_comm, transport = config.transport, peer_memory = config.peer_memory,
+           patience = std::chrono::seconds{config.hang_seconds}](const TransportLimits& limits) {
+            return connect_hosts(mpi::connect(limits, mpi_comm, patience), transport, peer_memory, limits);
           },
           ownership == mpi::Ownership::kOwnThread};
 #else

@@ -1,6 +1,7 @@
 // Frames over MPI. This header includes no MPI header, so that callers need none.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -29,7 +30,9 @@ bool started_by_launcher();
 void check_communicator(std::span<const std::byte> communicator);
 
 /// Collective over the communicator, whose bytes these are; none: MPI_COMM_WORLD. Uses a duplicate of it.
-/// Initialises MPI with MPI_THREAD_SERIALIZED unless it is, and then finalises it in close().
-std::unique_ptr<Transport> connect(TransportLimits limits, std::span<const std::byte> communicator = {});
+/// Initialises MPI with MPI_THREAD_SERIALIZED unless it is, and then finalises it in close(). Says so, once,
+/// where other ranks have not come after `patience`; 0: never.
+std::unique_ptr<Transport> connect(TransportLimits limits, std::span<const std::byte> communicator = {},
+                                   std::chrono::seconds patience = {});
 
 }  // namespace esker::mpi

@@ -2,13 +2,16 @@
 //
 //   user_mpi_test single|funneled|multiple   MPI is the program's, at this level; under mpirun or alone
 //   user_mpi_test failure                    the same, where PE 1 leaves Esker by an exception and all go on
+//   user_mpi_test late                       rank 1 makes its Runtime late, and rank 0 says that it waits
 //   user_mpi_test none                       nobody starts MPI, and there is no launcher: one PE
 //   user_mpi_test esker                      Esker does, under mpirun: a second Runtime is refused
 //   user_mpi_test refused                    a launcher of another MPI says that there are more PEs
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -140,6 +143,36 @@ bool is_refused(const std::vector<std::string>& words) {
   return false;
 }
 
+/// What `call` prints on standard error.
+template <class Call>
+std::string printed_by(const Call& call) {
+  std::FILE* const file = std::tmpfile();
+  require(file != nullptr, "no temporary file");
+  std::fflush(stderr);
+  const int before = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  call();
+  std::fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::string text(4096, 0);
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+void meet_a_late_one(int rank) {
+  esker::Config config = small_config();
+  config.hang_seconds = 1;
+  if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds{2500});
+  const std::string text = printed_by([&] { esker::Runtime rt(config); });
+  const std::string warning = "esker: rank 0 of 2 has waited 1 s for the others to make this Runtime";
+  const std::size_t at = text.find(warning);
+  require((rank == 0) == (at != std::string::npos), "rank " + std::to_string(rank) + " has printed: " + text);
+  require(rank == 1 || text.find(warning, at + 1) == std::string::npos, "it is said twice: " + text);
+}
+
 /// The program's own communication, which Esker's must not disturb.
 void sum_by_mpi(int n_pes) {
   int one = 1;
@@ -195,9 +228,10 @@ int with_mpi(int argc, char** argv, const std::string& level) {
   MPI_Comm_size(MPI_COMM_WORLD, &n_pes);
   sum_by_mpi(n_pes);
   try {
+    int pe = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &pe);
+    if (level == "late") meet_a_late_one(pe);
     if (level == "failure") {
-      int pe = 0;
-      MPI_Comm_rank(MPI_COMM_WORLD, &pe);
       leave_by_an_exception(pe);
       sum_by_mpi(n_pes);
     }
@@ -266,6 +300,8 @@ int main(int argc, char** argv) {
   if (level == "none") return without_launcher();
   if (level == "esker") return with_eskers_mpi();
   if (level == "refused") return with_another_launcher();
-  if (level != "single" && level != "funneled" && level != "multiple" && level != "failure") return 2;
+  if (level != "single" && level != "funneled" && level != "multiple" && level != "failure" &&
+      level != "late")
+    return 2;
   return with_mpi(argc, argv, level);
 }

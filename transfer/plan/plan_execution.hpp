@@ -33,9 +33,8 @@ struct PlanStep {
   std::uint64_t bytes() const { return used[0].bytes; }  // of a copy
 };
 
-/// State    Devices have a stream each, the caller's or the execution's own. Steps are set, and then run
-/// again and
-///          again.
+/// State    Devices have a stream each, the caller's or the execution's own. Steps are set, and then run any
+///          number of times.
 /// Contract A step does what it would do if all ran one after the other. One thread and one run at a time.
 class PlanExecution {
  public:
