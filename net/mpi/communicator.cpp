@@ -2,10 +2,13 @@
 #include <esker/net/mpi/communicator.hpp>
 
 #include <fmt/format.h>
+#include <sched.h>
 
+#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <string_view>
+#include <thread>
 
 #include <esker/device/error.hpp>
 #include <esker/net/mpi/transport.hpp>
@@ -33,6 +36,39 @@ MPI_Comm communicator_of(std::span<const std::byte> bytes) {
   }
   std::memcpy(&comm, bytes.data(), kBytes);
   return comm;
+}
+
+MPI_Comm duplicate(MPI_Comm of, std::chrono::seconds patience) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(of, &made, &request), "MPI_Comm_idup");
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool is_silent = patience.count() > 0;;) {
+    int is_done = 0;
+    check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (is_done != 0) return made;
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (is_silent && waited >= patience) {
+      is_silent = false;
+      int rank = 0, ranks = 0;
+      MPI_Comm_rank(of, &rank);
+      MPI_Comm_size(of, &ranks);
+      std::fputs(
+          fmt::format(
+              "esker: rank {} of {} has waited {} s for the others to make this Runtime: all ranks of a "
+              "communicator make it, and those that share several make their Runtimes in one order "
+              "(ESKER_HANG_SECONDS; 0: no such warning)\n",
+              rank, ranks, patience.count())
+              .c_str(),
+          stderr);
+    }
+    // Ranks that come together are there at once; who waits for a late one leaves the core to it.
+    if (waited < std::chrono::milliseconds{2}) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  }
 }
 
 std::vector<std::uint32_t> world_ranks_of(MPI_Comm communicator) {

@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -18,7 +16,6 @@
 #include <mutex>
 #include <new>
 #include <sstream>
-#include <thread>
 
 #include <esker/device/check.hpp>
 #include <esker/device/error.hpp>
@@ -75,7 +72,7 @@ class MpiTransport final : public Transport {
     } else {
       check(MPI_Query_thread(&threads_), "MPI_Query_thread");
     }
-    duplicate(of, patience);
+    comm_ = duplicate(of, patience);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     int value = 0;
     check(MPI_Comm_rank(comm_, &value), "MPI_Comm_rank");
@@ -244,39 +241,6 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  /// Returns when all ranks have come here.
-  void duplicate(MPI_Comm of, std::chrono::seconds patience) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Comm_idup(of, &comm_, &request), "MPI_Comm_idup");
-    const auto begin = std::chrono::steady_clock::now();
-    for (bool is_silent = patience.count() > 0;;) {
-      int is_done = 0;
-      check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (is_done != 0) return;
-      const auto waited = std::chrono::steady_clock::now() - begin;
-      if (is_silent && waited >= patience) {
-        is_silent = false;
-        int rank = 0, ranks = 0;
-        MPI_Comm_rank(of, &rank);
-        MPI_Comm_size(of, &ranks);
-        std::fputs(
-            fmt::format(
-                "esker: rank {} of {} has waited {} s for the others to make this Runtime: all ranks of a "
-                "communicator make it, and those that share several make their Runtimes in one order "
-                "(ESKER_HANG_SECONDS; 0: no such warning)\n",
-                rank, ranks, patience.count())
-                .c_str(),
-            stderr);
-      }
-      // Ranks that come together are there at once; who waits for a late one leaves the core to it.
-      if (waited < std::chrono::milliseconds{2}) {
-        sched_yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});
-      }
-    }
-  }
-
   /// The program may go on with MPI. A receive can be cancelled, unless its frame is half here; a synchronous
   /// send and a gather cannot, so what they touch stays.
   std::vector<void*> leave() {
