@@ -40,12 +40,17 @@ std::string to_dot(const OperandGraph& graph, const Schedule& schedule) {
     for (std::uint32_t at = startup.first; at < startup.first + startup.count; ++at) {
       copies[schedule.order[at]] += fmt::format("\\n{} {} {}", startup.to == 0 ? "down" : "up",
                                                 startup.to == 0 ? "after" : "before", startup.time);
+      if (graph.places() > 2)
+        copies[schedule.order[at]] += startup.to == 0 ? fmt::format(" from device {}", startup.from - 1)
+                                                      : fmt::format(" to device {}", startup.to - 1);
       if (startup.count > 1) copies[schedule.order[at]] += fmt::format(" (copy {})", i);
     }
   }
   std::string text = "digraph plan {\n  rankdir=TB;\n  node [style=filled, fontname=\"sans-serif\"];\n";
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) {
-    text += fmt::format("  k{} [label=\"{}\", shape=ellipse, fillcolor=\"{}\"];\n", k, graph.kernel_name(k),
+    const bool has_number = graph.places() > 2 && graph.place(k) != 0;
+    text += fmt::format("  k{} [label=\"{}{}\", shape=ellipse, fillcolor=\"{}\"];\n", k, graph.kernel_name(k),
+                        has_number ? fmt::format("\\ndevice {}", graph.place(k) - 1) : "",
                         graph.place(k) == 0 ? "khaki" : "lightblue");
   }
   for (std::uint32_t i = 0; i < graph.operands(); ++i) {

@@ -276,6 +276,10 @@ TEST(PlanOverDevices, WhatAnotherDeviceNeedsGoesThereDirectly) {
   for (const char* part :
        {" and ", "of device 0 to device 1", "device 0: 8192 bytes", "device 1: 8192 bytes"})
     EXPECT_TRUE(contains(report, part)) << report;
+  const std::string picture = relay.plan.to_dot();
+  for (const char* part :
+       {"first\\ndevice 0", "second\\ndevice 1", "up before 1 to device 1", "down after 1 from device 1"})
+    EXPECT_TRUE(contains(picture, part)) << picture;
   relay.expect_right();
 }
 
