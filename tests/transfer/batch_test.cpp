@@ -13,6 +13,7 @@
 #include <esker/transfer.hpp>
 
 #include "../device/gtest.hpp"
+#include "refusal.hpp"
 
 namespace {
 
@@ -87,17 +88,6 @@ struct Words {
   DeviceArray<std::uint32_t> there;
   PinnedArray<std::uint32_t> sent, got;
 };
-
-template <class Body>
-std::string refusal(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Batch, MovesAndComputesOnEveryDevice) {
   unsetenv("SIMULATED_COPY");

@@ -10,6 +10,7 @@
 #include <esker/transfer.hpp>
 
 #include "../device/gtest.hpp"
+#include "refusal.hpp"
 
 namespace {
 
@@ -122,15 +123,6 @@ TEST(CopyQueue, ACopyThatFailsIsDoneWhenItsChunksAre) {
 
 TEST(CopyQueue, RefusesWhatItCannotDo) {
   const Device device = Device::open();
-  const auto refusal = [](const auto& body) -> std::string {
-    try {
-      body();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
-      return error.what();
-    }
-    return "";
-  };
   EXPECT_EQ(refusal([&] { CopyQueue queue(device, {}); }),
             "CopyQueue: 0 bytes/s, chunks of 20000 ns, 3 in flight: all are above 0");
   CopyQueue queue(device, options_of(1e9, 1ms));

@@ -11,20 +11,11 @@
 #include <esker/error.hpp>
 #include <esker/transfer.hpp>
 
+#include "refusal.hpp"
+
 namespace {
 
 using namespace esker::transfer;
-
-template <class Body>
-std::string refusal(const Body& body) {
-  try {
-    body();
-  } catch (const esker::Error& error) {
-    EXPECT_EQ(error.kind(), esker::Error::Kind::kTransfer);
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Topology, RoutesTakeTheFewestLinks) {
   const Topology t = sandy_bridge_system();

@@ -22,8 +22,7 @@ PlanExecution::PlanExecution(std::vector<Device> devices) : devices_{std::move(d
       refuse(fmt::format("its devices are '{}' and '{}', of different back ends", devices_[0].name(),
                          device.name()));
     streams_.push_back(device.stream());
-    begun_.push_back(device.event());
-    ended_.push_back(device.event());
+    marks_.push_back(device.event());
   }
 }
 
@@ -68,13 +67,13 @@ void PlanExecution::order_steps() {
 }
 
 void PlanExecution::fork(const Stream& first) const {
-  if (devices_.size() > 1) first.record(begun_[0]);
-  for (std::size_t d = 1; d < devices_.size(); ++d) streams_[d].wait(begun_[0]);
+  if (devices_.size() > 1) first.record(marks_[0]);
+  for (std::size_t d = 1; d < devices_.size(); ++d) streams_[d].wait(marks_[0]);
 }
 void PlanExecution::join(const Stream& first) const {
   for (std::size_t d = 1; d < devices_.size(); ++d) {
-    streams_[d].record(ended_[d]);
-    first.wait(ended_[d]);
+    streams_[d].record(marks_[d]);
+    first.wait(marks_[d]);
   }
 }
 void PlanExecution::synchronize(const Stream& first) const {

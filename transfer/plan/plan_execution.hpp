@@ -75,8 +75,9 @@ class PlanExecution {
   void call_in_stream(std::uint32_t step) noexcept;
 
   std::vector<Device> devices_;
-  std::vector<Stream> streams_;       // one a device; the first for runs that name none
-  std::vector<Event> begun_, ended_;  // a run, on a device's stream
+  std::vector<Stream> streams_;  // one a device; the first for runs that name none
+  // By device: where a run begins on the first one's stream, and ends on another one's.
+  std::vector<Event> marks_;
   std::vector<PlanStep> steps_;
   std::vector<std::vector<void*>> addresses_;  // of a kernel's operands, by step
   std::vector<Order> order_;

@@ -16,6 +16,7 @@
 
 #include "../../device/gtest.hpp"
 #include "../../runtime/seed.hpp"
+#include "../refusal.hpp"
 
 namespace esker::transfer {
 namespace {
@@ -36,19 +37,6 @@ std::vector<Device> devices(std::size_t n) {
   std::vector<Device> all = open_all_devices("auto", n);
   while (all.size() < n) all.push_back(Device::open());
   return all;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::uint32_t mixed(std::uint32_t sum, std::uint32_t word) { return (sum ^ word) * 2654435761u + 1; }
@@ -302,23 +290,23 @@ TEST(PlanOverDevices, WhatAFunctionThrowsEndsTheRunOnAllDevices) {
 }
 
 TEST(PlanOverDevices, ErrorsNameWhatIsWrong) {
-  EXPECT_TRUE(contains(error_of([] { Plan plan(std::vector<Device>{}); }), "Plan: it has no device"));
+  EXPECT_TRUE(contains(refusal([] { Plan plan(std::vector<Device>{}); }), "Plan: it has no device"));
   EXPECT_TRUE(
-      contains(error_of([] { Plan plan(std::vector<Device>(256, Device::open("cpu"))); }), "256 devices"));
+      contains(refusal([] { Plan plan(std::vector<Device>(256, Device::open("cpu"))); }), "256 devices"));
   const std::vector<Device> two = devices(2);
   Relay relay(two);
-  const std::string third = error_of([&] {
+  const std::string third = refusal([&] {
     relay.plan.on_device(reads(relay.a), writes(relay.b), Double{}, {"third", 2});
   });
   EXPECT_TRUE(contains(third, "third") && contains(third, "for device 2; this plan has 2")) << third;
-  const std::string bound = error_of([&] { relay.plan.build({.device_bytes = 1024}); });
+  const std::string bound = refusal([&] { relay.plan.build({.device_bytes = 1024}); });
   EXPECT_TRUE(contains(bound, "a graph of 2 devices")) << bound;
   relay.plan.build();
   EXPECT_TRUE(contains(
-      error_of([&] { (void)emit_cuda(relay.plan.graph(), relay.plan.schedule(), relay.plan.layout()); }),
+      refusal([&] { (void)emit_cuda(relay.plan.graph(), relay.plan.schedule(), relay.plan.layout()); }),
       "2 devices"));
   if (two[0].backend() != Backend::kCpu) {
-    const std::string other = error_of([&] { Plan plan(std::vector{two[0], Device::open("cpu")}); });
+    const std::string other = refusal([&] { Plan plan(std::vector{two[0], Device::open("cpu")}); });
     EXPECT_TRUE(contains(other, "'cpu'") && contains(other, "different back ends")) << other;
   }
 }

@@ -13,22 +13,15 @@
 #include <esker/transfer/plan/stabbing.hpp>
 #include <esker/transfer/plan/transfers.hpp>
 
+#include "../refusal.hpp"
+
 namespace esker::transfer {
 namespace {
 
 using List = std::vector<std::uint32_t>;
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::Kind::kTransfer);
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 void expect_refusal(const std::function<void()>& call, const std::vector<std::string>& parts) {
-  const std::string message = error_of(call);
+  const std::string message = refusal(call);
   for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
