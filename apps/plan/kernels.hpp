@@ -25,6 +25,7 @@ struct Synthetic {
     for (std::uint32_t w = 0; w < outs; ++w) out[w][i] = mixed(sum, w);
   }
   ESKER_HD void operator()(esker::Lane lane) const { at(lane.global_id()); }
+  void on_host(std::uint64_t words) const;
 };
 
 struct Multiply {

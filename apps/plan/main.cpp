@@ -69,7 +69,7 @@ int run(int argc, char** argv) {
       .add("attempts", &attempts, "of the paper's heuristic")
       .add("device-bytes", &device_bytes, "most that the plan may take, by --solver exact; 0: what there is")
       .add("devices", &n_devices, "that kernels are dealt to in turn; of fewer, some are used twice")
-      .add("replay", &replay, "run it as a graph that is captured once")
+      .add("replay", &replay, "run it by graphs that are captured once")
       .add("repeats", &repeats, "runs that are timed")
       .add("verify", &verify, "check the result")
       .add("report", &report, "print the plan")
@@ -100,8 +100,6 @@ int run(int argc, char** argv) {
   if (!emit.empty()) write_file(emit, transfer::emit_cuda(plan.graph(), plan.schedule(), plan.layout()));
 
   const esker::Stream stream = device.stream();
-  esker::DeviceGraph graph;
-  if (replay) graph = device.graph(stream, [&](const esker::Stream& to) { plan.add_to(to); });
   program.fill();
   bool right = true;
   std::vector<double> seconds;
@@ -110,9 +108,7 @@ int run(int argc, char** argv) {
     if (verify) program.clear_results();
     const harness::Stopwatch watch;
     if (replay) {
-      graph.launch(stream);
-      stream.synchronize();
-      plan.check();
+      plan.replay(stream);
     } else {
       plan.run(stream);
     }

@@ -21,8 +21,6 @@ using Writes = std::span<const std::span<float>>;
 
 namespace {
 
-constexpr std::uint64_t kBlock = 512;
-
 std::uint32_t side_of(std::uint64_t floats) {
   return static_cast<std::uint32_t>(std::sqrt(static_cast<double>(floats)));
 }
@@ -104,24 +102,7 @@ void Program::add_synthetic(std::uint32_t k, std::uint32_t d) {
   const std::uint64_t words = writes.front().size;
   if (graph_.place(k) == 0) {
     plan_.on_host(
-        reads, writes,
-        [k, words](Reads in, Writes out) {
-          // Block by block, so that a compiler makes vectors of it.
-          const Synthetic work = synthetic(in, out, k);
-          for (std::uint64_t first = 0; first < words; first += kBlock) {
-            const std::uint64_t count = std::min<std::uint64_t>(kBlock, words - first);
-            std::uint32_t sums[kBlock];
-            std::fill(sums, sums + kBlock, work.seed);
-            for (std::uint32_t r = 0; r < work.ins; ++r) {
-              const std::uint32_t* const from = work.in[r] + first;
-              for (std::uint64_t i = 0; i < count; ++i) sums[i] = mixed(sums[i], from[i]);
-            }
-            for (std::uint32_t w = 0; w < work.outs; ++w) {
-              std::uint32_t* const to = work.out[w] + first;
-              for (std::uint64_t i = 0; i < count; ++i) to[i] = mixed(sums[i], w);
-            }
-          }
-        },
+        reads, writes, [k, words](Reads in, Writes out) { synthetic(in, out, k).on_host(words); },
         graph_.kernel_name(k));
   } else {
     plan_.on_device(reads, writes,

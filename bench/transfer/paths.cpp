@@ -142,25 +142,37 @@ nlohmann::json take_paths(const TransferBench& bench) {
           memory.check(direction,
                        side.name == "one copy" ? std::vector<Copy>{{to, from, n * bytes}} : copies);
         }
-        const std::vector<Microseconds> times = take_turns(bench, sides, 1);
+        std::vector<Microseconds> times = take_turns(bench, sides, 1);
+        const auto excess_of = [&times] {
+          double best = times[0].median;
+          for (std::size_t i = 1; i < 4; ++i) best = std::min(best, times[i].median);
+          return times[5].median - 1.05 * best - 1;
+        };
+        // The least of several medians is low by chance too. What seems beyond is timed again, longer.
+        const double first_excess = excess_of();
+        if (first_excess > 0) {
+          TransferBench longer = bench;
+          longer.repeats *= 10;
+          times = take_turns(longer, sides, 1);
+        }
         nlohmann::json row{{"direction", to_string(direction)}, {"n", n}, {"bytes", bytes}};
         std::vector<double> us;
         for (std::size_t i = 0; i < sides.size(); ++i) {
           us.push_back(times[i].median);
           row[sides[i].name] = to_json(times[i]);
         }
+        row["first_excess_us"] = first_excess;
         std::string path;
         for (const CopyChoice& choice : copier.choose(copies)) path += to_string(choice.path);
         row["path"] = path;
-        const double best = *std::min_element(us.begin(), us.begin() + 4);
-        const double excess = us[5] - 1.05 * best - 1;
+        const double excess = excess_of();
         if (excess > worst) {
           worst = excess;
           worst_at = fmt::format("{}, {} of {} bytes", to_string(direction), n, bytes);
         }
         fmt::print("{:<14} {:>4} {:>8} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}{}\n",
                    to_string(direction), n, bytes, us[0], us[1], us[2], us[3], us[4], us[5], path,
-                   excess > 0 ? fmt::format("  +{:.1f}", excess) : "");
+                   first_excess > 0 ? fmt::format("  {:+.1f}, at first {:+.1f}", excess, first_excess) : "");
         rows.push_back(row);
       }
     }

@@ -253,6 +253,12 @@ void Plan::run(const Stream& stream) {
   state_->require_steps("run");
   state_->execution.run(stream, state_->options.waits_for_copies);
 }
+void Plan::replay() { replay(state_->execution.first_stream()); }
+void Plan::replay(const Stream& stream) {
+  state_->require_steps("replay");
+  if (state_->options.waits_for_copies) refuse("::replay: this plan waits for each copy: run() does");
+  state_->execution.replay(stream);
+}
 void Plan::add_to(const Stream& stream) {
   state_->require_steps("add_to");
   state_->execution.add_to(stream);

@@ -170,6 +170,12 @@ class ESKER_API Plan {
   /// thread, which waits for a stream only before those that touch what it moves.
   void run(const Stream& stream);
   void run();
+  /// The same by graphs (Device::graph()), from one function of the host to the next: a launch in place of
+  /// many. The first replay after build() puts them together, with what kernels that take a Stream put there;
+  /// these are not called again. With HIP and on the CPU it is run().
+  /// Error{kTransfer}: a plan that waits for each copy. Error{kDevice}: a kernel does what no graph can have.
+  void replay(const Stream& stream);
+  void replay();
   /// Puts the program on a stream of the first device, or into the graph that captures it (Device::graph()).
   /// Functions of the host run in the stream's order, on whatever thread. What one of them throws ends the
   /// run for those after it; the next call of check(), run() or add_to() throws it.

@@ -27,6 +27,7 @@ PlanExecution::PlanExecution(std::vector<Device> devices) : devices_{std::move(d
 }
 
 void PlanExecution::set_steps(std::vector<PlanStep> steps) {
+  parts_.clear();
   steps_ = std::move(steps);
   addresses_.assign(steps_.size(), {});
   for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -100,9 +101,24 @@ void PlanExecution::put(std::uint32_t s, const Stream& first) {
   if (order_[s].done) stream.record(*order_[s].done);
 }
 
+template <class Steps>
+void PlanExecution::run_to_end(const Stream& first, const Steps& steps) {
+  try {
+    steps();
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    try {
+      synchronize(first);
+    } catch (...) {
+    }
+    std::rethrow_exception(thrown);
+  }
+  synchronize(first);
+}
+
 void PlanExecution::run(const Stream& first, bool waits_for_copies) {
   std::vector<std::uint32_t> newest(places(), 0);
-  try {
+  run_to_end(first, [&] {
     fork(first);
     for (std::uint32_t s = 0; s < steps_.size(); ++s) {
       const PlanStep& step = steps_[s];
@@ -125,25 +141,77 @@ void PlanExecution::run(const Stream& first, bool waits_for_copies) {
       put(s, first);
       if (step.is_copy() && waits_for_copies) stream_at(step.place, first).synchronize();
     }
-  } catch (...) {
-    // Nothing of the run is under way when it has failed.
-    const std::exception_ptr thrown = std::current_exception();
-    try {
-      synchronize(first);
-    } catch (...) {
-    }
-    std::rethrow_exception(thrown);
-  }
-  synchronize(first);
+  });
 }
 
-void PlanExecution::add_to(const Stream& first) {
+void PlanExecution::make_parts() {
+  const auto n = static_cast<std::uint32_t>(steps_.size());
+  std::vector<bool> is_waited_for(n, false);
+  for (std::uint32_t s = 0; s < n; ++s) {
+    if (steps_[s].place != kHostPlace) continue;
+    for (const std::uint32_t before : order_[s].waits) is_waited_for[before] = true;
+  }
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> part_of(n);
+  for (std::uint32_t begin = 0; begin < n;) {
+    const auto number = static_cast<std::uint32_t>(parts.size());
+    Part part{begin, begin + 1, {}, {}, {}};
+    if (steps_[begin].place == kHostPlace) {
+      for (const std::uint32_t before : order_[begin].waits) {
+        if (steps_[before].place != kHostPlace)
+          part.waits = std::max(part.waits.value_or(0), part_of[before]);
+      }
+    } else {
+      while (part.end < n && steps_[part.end].place != kHostPlace && !is_waited_for[part.end - 1]) ++part.end;
+      part.graph = devices_[0].graph(streams_[0], [this, begin, end = part.end](const Stream& stream) {
+        add_steps(begin, end, stream);
+      });
+    }
+    std::fill(part_of.begin() + part.begin, part_of.begin() + part.end, number);
+    begin = part.end;
+    parts.push_back(std::move(part));
+  }
+  std::uint32_t newest = 0;  // of devices
+  for (std::uint32_t number = 0; number < parts.size(); ++number) {
+    const Part& part = parts[number];
+    if (!part.graph.empty()) newest = number;
+    if (part.waits && *part.waits != newest && !parts[*part.waits].done)
+      parts[*part.waits].done.emplace(devices_[0].event());
+  }
+  parts_ = std::move(parts);
+}
+
+void PlanExecution::replay(const Stream& first) {
+  if (parts_.empty()) make_parts();
+  run_to_end(first, [&] {
+    std::uint32_t newest = 0;
+    for (std::uint32_t number = 0; number < parts_.size(); ++number) {
+      const Part& part = parts_[number];
+      if (!part.graph.empty()) {
+        newest = number;
+        part.graph.launch(first);
+        if (part.done) first.record(*part.done);
+        continue;
+      }
+      if (part.waits && *part.waits == newest) {
+        first.synchronize();
+      } else if (part.waits) {
+        parts_[*part.waits].done->synchronize();
+      }
+      (*steps_[part.begin].host_function)(addresses_[part.begin].data());
+    }
+  });
+}
+
+void PlanExecution::add_steps(std::uint32_t begin, std::uint32_t end, const Stream& first) {
   fork(first);
-  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
+  for (std::uint32_t s = begin; s < end; ++s) {
     const PlanStep& step = steps_[s];
     const Stream& stream = stream_at(step.place, first);
     for (const std::uint32_t before : order_[s].waits) {
-      if (&stream_at(steps_[before].place, first) != &stream) stream.wait(*order_[before].done);
+      // What was before these steps has ended.
+      if (before >= begin && &stream_at(steps_[before].place, first) != &stream)
+        stream.wait(*order_[before].done);
     }
     if (step.place != kHostPlace) {
       put(s, first);

@@ -51,7 +51,8 @@ class PlanExecution {
 
   /// `first` is a stream of the first device.
   void run(const Stream& first, bool waits_for_copies);
-  void add_to(const Stream& first);
+  void replay(const Stream& first);
+  void add_to(const Stream& first) { add_steps(0, static_cast<std::uint32_t>(steps_.size()), first); }
   void throw_error();
 
  private:
@@ -61,8 +62,21 @@ class PlanExecution {
     std::vector<std::uint32_t> waits;
     std::optional<Event> done;
   };
+  /// Of a replay: steps of devices up to the next function of the host, or up to what a later one waits for;
+  /// or one function of the host.
+  struct Part {
+    std::uint32_t begin, end;            // steps
+    DeviceGraph graph;                   // empty: a function of the host
+    std::optional<std::uint32_t> waits;  // of such a one: the last part that it waits for
+    std::optional<Event> done;           // where one waits for it and parts of devices are between
+  };
 
   void order_steps();
+  void make_parts();
+  void add_steps(std::uint32_t begin, std::uint32_t end, const Stream& first);
+  /// `steps` puts work on streams and waits for it. When it has failed, nothing of it is under way.
+  template <class Steps>
+  void run_to_end(const Stream& first, const Steps& steps);
   const Stream& stream_at(std::uint32_t place, const Stream& first) const {
     return place <= 1 ? first : streams_[place - 1];
   }
@@ -81,6 +95,7 @@ class PlanExecution {
   std::vector<PlanStep> steps_;
   std::vector<std::vector<void*>> addresses_;  // of a kernel's operands, by step
   std::vector<Order> order_;
+  std::vector<Part> parts_;  // none before the first replay
 
   std::mutex mutex_;
   std::exception_ptr error_;  // guarded by mutex_: of a function that a stream has called

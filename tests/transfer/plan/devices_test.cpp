@@ -180,8 +180,9 @@ TEST(PlanOverDevices, RandomProgramsRunRight) {
     const std::vector<Device> on(all.begin(), all.begin() + 1 + static_cast<std::ptrdiff_t>(random() % 4));
     RandomProgram program(random(), on);
     Plan& plan = program.plan();
+    const bool waits_for_copies = random() % 8 == 0;
     plan.build({.solver = random() % 4 == 0 ? Solver::kUnfused : Solver::kExact,
-                .waits_for_copies = random() % 8 == 0});
+                .waits_for_copies = waits_for_copies});
     const std::string what = "round " + std::to_string(round) + ", " + std::to_string(on.size()) + " devices";
     const Stream stream = on[0].stream();
     program.fill(1);
@@ -203,6 +204,16 @@ TEST(PlanOverDevices, RandomProgramsRunRight) {
     program.fill(5);
     plan.run(stream);
     ASSERT_NO_FATAL_FAILURE(program.expect_right(what + ", run(stream)"));
+    if (waits_for_copies) continue;
+    for (std::uint32_t again = 6; again < 9; ++again) {
+      program.fill(again);
+      if (again == 6) {
+        plan.replay();
+      } else {
+        plan.replay(stream);
+      }
+      ASSERT_NO_FATAL_FAILURE(program.expect_right(what + ", replay()"));
+    }
   }
 }
 
@@ -287,6 +298,7 @@ TEST(PlanOverDevices, WhatAFunctionThrowsEndsTheRunOnAllDevices) {
   relay.plan.on_host(reads(relay.c), [](Words) { throw std::out_of_range("too far"); });
   relay.plan.build();
   for (int round = 0; round < 3; ++round) EXPECT_THROW(relay.plan.run(), std::out_of_range);
+  for (int round = 0; round < 3; ++round) EXPECT_THROW(relay.plan.replay(), std::out_of_range);
 }
 
 TEST(PlanOverDevices, ErrorsNameWhatIsWrong) {

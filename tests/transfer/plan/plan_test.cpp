@@ -126,6 +126,9 @@ TEST(Plan, Figure2RunsRightWithEachSolver) {
       program.fill(++seed);
       program.plan.run();
       program.expect_right();
+      program.fill(++seed);
+      program.plan.replay();
+      program.expect_right();
     }
   }
   program.plan.build({.solver = Solver::kUnfused, .waits_for_copies = true});
@@ -134,6 +137,53 @@ TEST(Plan, Figure2RunsRightWithEachSolver) {
     program.plan.run();
     program.expect_right();
   }
+  EXPECT_TRUE(
+      contains(refusal([&] { program.plan.replay(); }), "Plan::replay: this plan waits for each copy"));
+}
+
+TEST(Plan, AReplayRepeatsWhatItsKernelsHavePutOnAStream) {
+  const Device device = Device::open(backend());
+  Plan plan(device);
+  constexpr std::size_t kCopies = 3;
+  std::vector<PlanOperand<std::uint32_t>> b;
+  const auto a = plan.operand<std::uint32_t>(kWords), c = plan.operand<std::uint32_t>(kWords),
+             d = plan.operand<std::uint32_t>(kWords);
+  int calls = 0;
+  bool fails = false;
+  for (std::size_t i = 0; i < kCopies; ++i) {
+    b.push_back(plan.operand<std::uint32_t>(kWords));
+    plan.on_device(reads(i == 0 ? a : b[i - 1]), writes(b[i]),
+                   [&](const Stream& stream, Words from, std::span<std::uint32_t> to) {
+                     ++calls;
+                     device.copy_async(to.data(), from.data(), from.size_bytes(), stream);
+                   });
+  }
+  plan.on_device(reads(a, b.back()), writes(c), Add{});
+  // It waits for the copies, and not for the sum that is behind them.
+  plan.on_host(reads(b.back()), writes(d), [&fails](Words from, std::span<std::uint32_t> to) {
+    if (fails) throw std::out_of_range("too far");
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i] + 1;
+  });
+  plan.on_host(updates(c), reads(d), [](std::span<std::uint32_t> all, Words by) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] += by[i];
+  });
+  plan.build();
+  for (std::uint32_t round = 0; round < 4; ++round) {
+    fails = round == 2;
+    for (std::uint32_t i = 0; i < kWords; ++i) plan.host(a)[i] = i + round;
+    if (fails) {
+      EXPECT_THROW(plan.replay(), std::out_of_range);
+      continue;
+    }
+    plan.replay();
+    for (std::uint32_t i = 0; i < kWords; ++i) {
+      ASSERT_EQ(plan.host(d)[i], i + round + 1);
+      ASSERT_EQ(plan.host(c)[i], 4 * (i + round) + i + round + 1);
+    }
+  }
+  // Where there are graphs, each was called for one.
+  const bool has_graphs = device.backend() == Backend::kCuda || device.backend() == Backend::kSimulated;
+  EXPECT_EQ(calls, static_cast<int>(has_graphs ? kCopies : 4 * kCopies));
 }
 
 TEST(Plan, RunsInAStreamsOrderAndAsAGraph) {
@@ -344,6 +394,7 @@ TEST(Plan, WhatAHostFunctionThrowsIsThrownByTheRun) {
   plan.on_host(reads(c), [&later](Words) { ++later; });
   plan.build();
   EXPECT_THROW(plan.run(stream), std::out_of_range);
+  EXPECT_THROW(plan.replay(stream), std::out_of_range);
   plan.add_to(stream);
   stream.synchronize();
   EXPECT_THROW(plan.check(), std::out_of_range);
