@@ -161,6 +161,13 @@ struct Dispatch<Pass> {
   }
 
  private:
+  /// A kernel that sends, as a thread that runs lanes has it: a copy of its own where that is one of bytes.
+  /// No store of a lane can change its members then, so the compiler keeps them where they are at hand.
+  template <class Kernel, class Plain = std::remove_cvref_t<Kernel>>
+  using Own =
+      std::conditional_t<std::is_trivially_copyable_v<Plain> && std::is_invocable_v<const Plain&, WorkItem>,
+                         const Plain, Kernel&>;
+
   template <class Kernel>
   static void launch_on_host([[maybe_unused]] Runtime& rt, [[maybe_unused]] const LaunchShape& shape,
                              [[maybe_unused]] Kernel& kernel, const char* name) {
@@ -173,8 +180,9 @@ struct Dispatch<Pass> {
     } else if constexpr (std::is_invocable_v<Kernel&, WorkItem>) {
       rt.run_groups(shape, name, [&](HostWorker& worker, std::uint64_t first, std::uint64_t last) {
         Outbox::Filling outbox(worker.outbox);
+        Own<Kernel> own = kernel;
         cpu::run_groups(shape, first, last, GroupExecution::kFibers,
-                        [&](Lane lane) { kernel(WorkItem(lane, worker.context, outbox)); });
+                        [&](Lane lane) { own(WorkItem(lane, worker.context, outbox)); });
       });
     } else {
       static_assert(std::is_invocable_v<Kernel&, GroupItem&>,

@@ -149,6 +149,10 @@ ESKER_HD std::uint64_t checked_address(const Context& context, const char* call,
 /// False, on a GPU, where the host is told: a default Handler, which stands for none.
 template <class Context>
 ESKER_HD bool is_registered(const Context& context, std::uint16_t handler, const char* call) {
+#if !defined(ESKER_ON_GPU)
+  // Here, or a compiler that moves the rest out of line hands it the context's address.
+  const Caller caller = SenderAccess::caller(context);
+#endif
   if (handler != 0) [[likely]]
     return true;
 #if defined(ESKER_ON_GPU)
@@ -159,7 +163,7 @@ ESKER_HD bool is_registered(const Context& context, std::uint16_t handler, const
                   call, TargetOf::kCall, 0, 0, 1, 0);
   return false;
 #else
-  no_handler(SenderAccess::caller(context), call);
+  no_handler(caller, call);
 #endif
 }
 
