@@ -60,6 +60,13 @@ export TSAN_OPTIONS=second_deadlock_stack=1:ignore_noninstrumented_modules=1
 # In a container MPI runs as root, on fewer cores than processes.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+# mpirun and its processes meet in mapped files. On a disk that is busy, as with the fresh machine's packages, a
+# page of these can wait for seconds, and mpirun then takes a process that has ended for one that has failed.
+if [[ -w /dev/shm ]]; then
+  OMPI_MCA_orte_tmpdir_base="$(mktemp -d /dev/shm/esker-tests.XXXXXX)"
+  export OMPI_MCA_orte_tmpdir_base
+  trap 'rm -rf "$OMPI_MCA_orte_tmpdir_base"' EXIT
+fi
 
 TIMEFORMAT="=== took %1R s, %P %% of a core"
 declare -A passed failed skipped seconds
