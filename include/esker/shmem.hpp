@@ -179,9 +179,10 @@ ESKER_HD void shmem_put(Context&& context, T* target, std::type_identity_t<T> va
   }
 }
 
-/// Adds 1. Costs 8 bytes on the wire.
+/// Adds 1. Costs 8 bytes on the wire. Inlined, since for a call the lane would have to be in memory.
 template <detail::CheckedSender Context, Integer32Or64 T, class... Election>
-ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe, Election&&... election) {
+ESKER_ALWAYS_INLINE ESKER_HD void shmem_inc(Context&& context, T* target, std::uint32_t pe,
+                                            Election&&... election) {
   const std::uint64_t words[1] = {
       detail::checked_address(context, "shmem_inc", target, sizeof(T), sizeof(T), pe)};
   detail::post(context, {Operation::kInc, detail::number_operand<T>(), 0}, words,
