@@ -13,7 +13,8 @@ namespace esker {
 /// A marked place in a stream.
 ///
 /// State    Not recorded, which counts as done; then pending, then done. Recorded again it is pending again.
-/// Contract Move-only. Its streams are of the same device.
+/// Contract Move-only. Its streams are of the same device. Streams that were given a wait for it still wait
+///          when it has been destroyed.
 class Event {
  public:
   explicit Event(std::shared_ptr<detail::DeviceBackend> backend)

@@ -174,8 +174,9 @@ Queue& queue_of(Stream stream) {
 }
 }  // namespace
 
-/// A place in a stream, marked by a task of its own; or in what a captured stream was given.
-class Mark {
+/// A place in a stream, marked by a task of its own; or in what a captured stream was given. Streams may come
+/// to mark it, or to wait for it, when its event has been destroyed.
+class Mark : public std::enable_shared_from_this<Mark> {
  public:
   struct Captured {
     std::shared_ptr<Recording> recording;  // null: it is no such place
@@ -218,6 +219,8 @@ class Mark {
     const std::lock_guard lock(mutex_);
     return at_;
   }
+
+  std::shared_ptr<Mark> event;  // until the event is destroyed
 
  private:
   std::mutex mutex_;
@@ -270,12 +273,13 @@ ApiError MemsetAsync(void* at, int value, std::size_t bytes, Stream stream) {
 }
 
 ApiError EventCreate(Event* event) {
-  *event = new Mark;
+  const auto mark = std::make_shared<Mark>();
+  mark->event = mark;
+  *event = mark.get();
   return Success;
 }
 ApiError EventDestroy(Event event) {
-  event->wait(event->recorded());
-  delete event;
+  event->event.reset();
   return Success;
 }
 ApiError EventRecord(Event event, Stream stream) {
@@ -284,10 +288,11 @@ ApiError EventRecord(Event event, Stream stream) {
     return Success;
   }
   event->expect();
-  queue_of(stream).add(1, 1, [event, added = std::chrono::steady_clock::now()](std::uint32_t) {
+  const auto mark = event->shared_from_this();
+  queue_of(stream).add(1, 1, [mark, added = std::chrono::steady_clock::now()](std::uint32_t) {
     Queue& queue = Queue::running();
     const Moment at = std::max(added, queue.before());
-    event->reach(at);
+    mark->reach(at);
     queue.end_at(at);
   });
   return Success;
@@ -320,11 +325,12 @@ ApiError StreamWaitEvent(Stream stream, Event event, unsigned) {
     return Success;
   }
   if (mine != nullptr) return ErrorInvalidValue;
+  const auto mark = event->shared_from_this();
   queue_of(stream).add(
-      1, 1, [event, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
-        event->wait(until);
+      1, 1, [mark, until = event->recorded(), added = std::chrono::steady_clock::now()](std::uint32_t) {
+        mark->wait(until);
         Queue& queue = Queue::running();
-        if (until > 0) queue.end_at(std::max({added, queue.before(), event->at()}));
+        if (until > 0) queue.end_at(std::max({added, queue.before(), mark->at()}));
       });
   return Success;
 }

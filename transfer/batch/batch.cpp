@@ -236,11 +236,17 @@ class BatchQueue::Impl {
   const Topology topology;
 
  private:
+  /// The first batches of the queue, on the devices.
+  struct Started {
+    std::unique_ptr<BatchRun> run;
+    std::exception_ptr error;  // of its start
+  };
+
   double time_of_queue() const {
     double time = 0;
     for (const auto& state : queue_) time += state->report.predicted.makespan_s;
-    if (running_ != nullptr)
-      time += std::max(0.0, running_->report.predicted.makespan_s - seconds(Clock::now() - running_since_));
+    if (is_running_)
+      time -= std::min(queue_.front()->report.predicted.makespan_s, seconds(Clock::now() - running_since_));
     return time;
   }
   void add_locked(const std::shared_ptr<BatchHandle::State>& state) {
@@ -251,46 +257,81 @@ class BatchQueue::Impl {
   void work() {
     use_fine_timers();
     BatchExecution execution(devices, options_.piece_bytes);
+    Started next;
     std::unique_lock lock(mutex_);
     for (;;) {
       news_.wait(lock, [&] { return is_stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      running_ = queue_.front();
-      queue_.pop_front();
+      const std::shared_ptr<BatchHandle::State> state = queue_.front();
+      is_running_ = true;
       running_since_ = Clock::now();
       lock.unlock();
-      run_one(execution, *running_);
+      const std::exception_ptr error = run_one(execution, *state, &next);
       lock.lock();
-      running_ = nullptr;
+      queue_.pop_front();
+      is_running_ = false;
+      lock.unlock();
+      state->batch.clear();  // what its kernels hold
+      if (error != nullptr) {
+        state->promise.set_exception(error);
+      } else {
+        state->promise.set_value();
+      }
+      lock.lock();
     }
   }
-  void run_one(BatchExecution& execution, BatchHandle::State& state) {
+  /// Runs the first batch of the queue, which may have been started, and starts the next one behind it.
+  std::exception_ptr run_one(BatchExecution& execution, BatchHandle::State& state, Started* next) {
     BatchReport& report = state.report;
     report.waited_s = seconds(running_since_ - state.called);
-    std::exception_ptr error;
+    Started started = std::exchange(*next, {});
     try {
-      const Clock::time_point begin = execution.run(state.batch, report.predicted, &report);
+      if (started.error != nullptr) {
+        execution.synchronize();
+        std::rethrow_exception(started.error);
+      }
+      report.is_behind = started.run != nullptr;
+      if (!report.is_behind)
+        started.run = std::make_unique<BatchRun>(execution, state.batch, report.predicted);
+      started.run->start();
+      *next = start_next(execution, *started.run);
+      started.run->finish(&report);
+      const Clock::time_point begin = started.run->begin();
       report.prepared_s = seconds(begin - running_since_);
       report.is_late = state.deadline.has_value() && seconds(begin - *state.deadline) + report.makespan_s > 0;
       if (report.is_late)
         report.cause = cause_of(topology, state.batch, report, report.waited_s - state.predicted_wait_s);
     } catch (...) {
-      error = std::current_exception();
+      return std::current_exception();
     }
-    state.batch.clear();  // what its kernels hold
-    if (error != nullptr) {
-      state.promise.set_exception(error);
-    } else {
-      state.promise.set_value();
+    return nullptr;
+  }
+  /// The second batch of the queue, if there is one, and it may be.
+  Started start_next(BatchExecution& execution, const BatchRun& run) {
+    std::shared_ptr<BatchHandle::State> state;
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.size() < 2) return {};
+      state = queue_[1];
     }
+    Started next;
+    try {
+      auto second = std::make_unique<BatchRun>(execution, state->batch, state->report.predicted);
+      if (!second->may_start_behind()) return {};
+      second->start_behind(run);
+      next.run = std::move(second);
+    } catch (...) {
+      next.error = std::current_exception();
+    }
+    return next;
   }
 
   const BatchOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable news_;
-  std::deque<std::shared_ptr<BatchHandle::State>> queue_;
-  std::shared_ptr<BatchHandle::State> running_;  // written by the thread, under the mutex
-  Clock::time_point running_since_;              // likewise
+  std::deque<std::shared_ptr<BatchHandle::State>> queue_;  // the first one runs, if one does
+  bool is_running_ = false;
+  Clock::time_point running_since_;  // written by the thread, under the mutex
   bool is_stopping_ = false;
   std::thread thread_;
 };

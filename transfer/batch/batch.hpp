@@ -40,6 +40,7 @@ struct BatchReport {
   double makespan_s = 0;              // the last end of them
   double waited_s = 0;                // from the call until the batches before it had ended
   double prepared_s = 0;              // from then until its begin
+  bool is_behind = false;             // its first copies were on the devices before that
   bool is_late = false;               // it ended after the deadline it was accepted for
   std::string cause;  // of that: the link, kernel or batch that took longer, or the stream that began late
 };
@@ -76,7 +77,11 @@ struct BatchOptions {
 ///
 /// State    A thread of its own starts each command stream at the moment that align_ends() gives it, and
 ///          sleeps in between. It keeps the streams that its batches needed: two for each device, one a
-///          direction, and those of kernels that run beside others.
+///          direction, and those of kernels that run beside others. If the next batch is waiting when the
+///          last stream of a batch has been started, and its copies are from and to pinned memory, those that
+///          begin at once go to the devices, which start them when the batch before has ended. A GPU that has
+///          nothing to do first copies 96 KiB of the queue's own, for the calls of the batch to be made
+///          meanwhile: so its time does not depend on the host's.
 /// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it
 ///          takes is predicted on that condition. Memory of a batch stays as it is until the batch is done.
 ///          Within a batch nothing has an order but a stream's copy before its kernel: what one stream

@@ -27,12 +27,14 @@ struct End {
   PinnedArray<std::byte> from, to;
 };
 
-/// Runs copies as batches are run, since what it takes to start them belongs to the prediction. On a topology
-/// without bandwidths every stream starts at once.
+/// Runs copies as batches of a queue are run. On a topology without bandwidths every stream starts at once.
 class Probe {
  public:
   Probe(std::span<const Device> devices, const Topology& topology, std::size_t most_bytes)
-      : devices_(devices.begin(), devices.end()), topology_{topology}, execution_{devices_, 0} {
+      : devices_(devices.begin(), devices.end()),
+        topology_{topology},
+        before_bytes_{most_bytes / 256},
+        execution_{devices_, 0} {
     for (const Device& device : devices) ends_.emplace_back(device, most_bytes);
   }
   /// Devices by their numbers, or kHost for memory of the host beside the other end.
@@ -45,10 +47,20 @@ class Probe {
     stream.bytes = bytes;
     return stream;
   }
-  /// When each copy ends.
+  /// When each copy ends, behind the same batch once before: that finds caches as another copy has left them.
+  /// The one before is long enough for the host to make the calls of the second.
   std::vector<double> run(const Batch& batch) {
     BatchReport report;
-    execution_.run(batch, align_ends(topology_, model_of(topology_, batch)), &report);
+    Batch before = batch;
+    for (CommandStream& copy : before) copy.bytes = std::max(copy.bytes, before_bytes_);
+    const auto schedule_of = [&](const Batch& b) { return align_ends(topology_, model_of(topology_, b)); };
+    const Timeline schedule_before = schedule_of(before), schedule = schedule_of(batch);
+    BatchRun first(execution_, before, schedule_before), second(execution_, batch, schedule);
+    first.start();
+    second.start_behind(first);
+    first.finish(&report);
+    second.start();
+    second.finish(&report);
     std::vector<double> ends;
     ends.reserve(batch.size());
     for (const StreamTimes& times : report.measured) ends.push_back(times.copy_end_s);
@@ -60,6 +72,7 @@ class Probe {
 
   const std::vector<Device> devices_;
   const Topology& topology_;
+  const std::size_t before_bytes_;
   BatchExecution execution_;
   std::vector<End> ends_;
 };
@@ -105,7 +118,23 @@ struct Way {
   std::int32_t from, to;
 };
 
-/// Each way alone. All sizes of all ways take turns, so that whatever else the machine does meets each alike.
+/// What each of two opposite ways carries while both are in use: until the first has ended.
+void fit_both(const std::vector<double>& times_there, const std::vector<double>& times_back,
+              std::size_t bytes, LinkRate* there, LinkRate* back) {
+  const double times[] = {median(times_there), median(times_back)};
+  const bool is_there_first = times[0] <= times[1];
+  LinkRate &first = is_there_first ? *there : *back, &last = is_there_first ? *back : *there;
+  const double overlap = std::min(times[0], times[1]) - std::max(there->startup_s, back->startup_s);
+  const double alone = std::fabs(times[0] - times[1]);
+  const auto n = static_cast<double>(bytes);
+  if (overlap <= 0) return;
+  first.both_bytes_per_s = std::min(first.bytes_per_s, n / overlap);
+  // Where times are noise, it would come to nothing.
+  last.both_bytes_per_s = std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 4) / overlap);
+}
+
+/// Each way alone, and each with the opposite one, which follows it. All sizes of all ways take turns, so
+/// that whatever else the machine does meets each alike.
 std::vector<LinkRate> measure_ways(Probe& probe, std::span<const Way> ways, std::size_t most,
                                    std::uint32_t repeats) {
   std::vector<std::size_t> sizes;
@@ -115,23 +144,23 @@ std::vector<LinkRate> measure_ways(Probe& probe, std::span<const Way> ways, std:
   const std::size_t bytes_of_each = std::max<std::size_t>(most / 64, 4096);
   struct Times {
     std::vector<std::vector<double>> of_size;
-    std::vector<double> of_several;
+    std::vector<double> of_several, beside_opposite;
   };
-  std::vector<Times> times(ways.size(), {std::vector<std::vector<double>>(sizes.size()), {}});
-  // The second of two: the first finds caches as another copy has left them.
-  const auto last_end = [&](const Batch& batch) {
-    (void)probe.run(batch);
-    return probe.run(batch).back();
-  };
+  std::vector<Times> times(ways.size(), {std::vector<std::vector<double>>(sizes.size()), {}, {}});
   for (std::uint32_t round = 0; round <= std::max(1u, repeats); ++round) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
-      const auto copy = [&](std::size_t bytes) { return probe.copy(ways[w].from, ways[w].to, bytes); };
-      for (std::size_t s = 0; s < sizes.size(); ++s) {
-        const double time = last_end({copy(sizes[s])});
-        if (round > 0) times[w].of_size[s].push_back(time);
-      }
-      const double time = last_end(Batch(kCopies, copy(bytes_of_each)));
-      if (round > 0) times[w].of_several.push_back(time);
+      const auto copy = [&](std::size_t way, std::size_t bytes) {
+        return probe.copy(ways[way].from, ways[way].to, bytes);
+      };
+      const auto add = [&](double time, std::vector<double>& to) {
+        if (round > 0) to.push_back(time);  // the first touches memory
+      };
+      for (std::size_t s = 0; s < sizes.size(); ++s)
+        add(probe.run({copy(w, sizes[s])}).back(), times[w].of_size[s]);
+      add(probe.run(Batch(kCopies, copy(w, bytes_of_each))).back(), times[w].of_several);
+      if (w % 2 != 0) continue;
+      const std::vector<double> ends = probe.run({copy(w, most), copy(w + 1, most)});
+      for (std::size_t i = 0; i < 2; ++i) add(ends[i], times[w + i].beside_opposite);
     }
   }
   std::vector<LinkRate> rates;
@@ -144,24 +173,9 @@ std::vector<LinkRate> measure_ways(Probe& probe, std::span<const Way> ways, std:
     rate.further_s = std::max(0.0, (median(of.of_several) - first) / (kCopies - 1));
     rates.push_back(rate);
   }
+  for (std::size_t w = 0; w < ways.size(); w += 2)
+    fit_both(times[w].beside_opposite, times[w + 1].beside_opposite, most, &rates[w], &rates[w + 1]);
   return rates;
-}
-
-/// Both directions at once: what each carries until the first has ended.
-void measure_both(Probe& probe, Way way, std::size_t bytes, std::uint32_t repeats, LinkRate* there,
-                  LinkRate* back) {
-  const std::vector<double> times = medians(repeats, [&] {
-    return probe.run({probe.copy(way.from, way.to, bytes), probe.copy(way.to, way.from, bytes)});
-  });
-  const bool is_there_first = times[0] <= times[1];
-  LinkRate &first = is_there_first ? *there : *back, &last = is_there_first ? *back : *there;
-  const double overlap = std::min(times[0], times[1]) - std::max(there->startup_s, back->startup_s);
-  const double alone = std::fabs(times[0] - times[1]);
-  const auto n = static_cast<double>(bytes);
-  if (overlap <= 0) return;
-  first.both_bytes_per_s = std::min(first.bytes_per_s, n / overlap);
-  // Where times are noise, it would come to nothing.
-  last.both_bytes_per_s = std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 4) / overlap);
 }
 
 /// The rate of each direction, in all, with these devices copying.
@@ -213,13 +227,11 @@ void measure_peers(Probe& probe, const Topology& topology, std::size_t most, std
       ways.push_back({set[i], next});
       ways.push_back({next, set[i]});
     }
-    std::vector<LinkRate> rates = measure_ways(probe, ways, most, repeats);
+    const std::vector<LinkRate> rates = measure_ways(probe, ways, most, repeats);
     for (std::size_t i = 0; i < set.size(); ++i) {
-      LinkRate &there = rates[2 * i], &back = rates[2 * i + 1];
-      measure_both(probe, ways[2 * i], most, repeats, &there, &back);
       const std::string name = nodes[topology.device(static_cast<std::uint32_t>(set[i]))].name;
-      profile->links.push_back({name, nodes[node].name, there});
-      profile->links.push_back({nodes[node].name, name, back});
+      profile->links.push_back({name, nodes[node].name, rates[2 * i]});
+      profile->links.push_back({nodes[node].name, name, rates[2 * i + 1]});
     }
   }
 }
@@ -247,8 +259,9 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
     const Topology::Route route = topology.route(topology.host(), node);
     there[i] = alone[2 * i];
     back[i] = alone[2 * i + 1];
-    if (topology.nodes()[node].engines != Topology::Engines::kCaller)
-      measure_both(probe, ways[2 * i], most, options.repeats, &there[i], &back[i]);
+    // Where the caller copies, nothing is at the same time.
+    if (topology.nodes()[node].engines == Topology::Engines::kCaller)
+      there[i].both_bytes_per_s = back[i].both_bytes_per_s = 0;
     for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) below[route[hop]].push_back(i);
     const std::string above = topology.nodes()[topology.links()[route.back()].from].name;
     const std::string name = topology.nodes()[node].name;
