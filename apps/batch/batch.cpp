@@ -111,14 +111,18 @@ int run(int argc, char** argv) {
       }
       is_right = is_right && ran.is_right;
     }
-    fmt::print(screen, "{} on {}, {}: {} batches in {:.6f} s, predicted {:.6f} s, {} late, {} refused{}{}\n",
-               app, machine.topology.name(), method_name, ran.batches, ran.seconds, ran.predicted, ran.late,
-               ran.refused, ran.cause.empty() ? "" : " (" + ran.cause + ")",
-               !verify            ? ""
-               : ran.batches == 0 ? ", nothing to verify"
-               : is_right         ? ", verified"
-                                  : ", WRONG");
+    fmt::print(
+        screen,
+        "{} on {}, {}: {} batches in {:.6f} s, {:.6f} s on the devices, predicted {:.6f} s, {} late, {} "
+        "refused{}{}\n",
+        app, machine.topology.name(), method_name, ran.batches, ran.seconds, ran.on_devices, ran.predicted,
+        ran.late, ran.refused, ran.cause.empty() ? "" : " (" + ran.cause + ")",
+        !verify            ? ""
+        : ran.batches == 0 ? ", nothing to verify"
+        : is_right         ? ", verified"
+                           : ", WRONG");
     object.update({{"seconds", ran.seconds},
+                   {"seconds_on_devices", ran.on_devices},
                    {"predicted_seconds", ran.predicted},
                    {"batches", ran.batches},
                    {"late", ran.late},

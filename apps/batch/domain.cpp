@@ -85,14 +85,12 @@ Ran run_domain(Method method, const Machine& machine, const DomainRun& run, bool
     return stream;
   };
 
-  Ran ran;
+  const auto began = std::chrono::steady_clock::now();
   // The halo is the other part's boundary as it was before the first step.
-  phases.run({copy(0, now[0].data(), esker::transfer::kHost, host.data(), half),
-              copy(1, now[1].data() + halo, esker::transfer::kHost, host.data() + half, half)},
-             &ran);
-  phases.run({copy(0, now[0].data() + half, esker::transfer::kHost, host.data() + half, halo),
-              copy(1, now[1].data(), esker::transfer::kHost, host.data() + half - halo, halo)},
-             &ran);
+  phases.add({copy(0, now[0].data(), esker::transfer::kHost, host.data(), half),
+              copy(1, now[1].data() + halo, esker::transfer::kHost, host.data() + half, half)});
+  phases.add({copy(0, now[0].data() + half, esker::transfer::kHost, host.data() + half, halo),
+              copy(1, now[1].data(), esker::transfer::kHost, host.data() + half - halo, halo)});
   for (std::uint32_t t = 0; t < run.iterations; ++t) {
     Batch boundaries, rest;
     for (std::size_t p = 0; p < 2; ++p) {
@@ -103,15 +101,17 @@ Ran run_domain(Method method, const Machine& machine, const DomainRun& run, bool
     }
     for (std::size_t p = 0; p < 2; ++p)
       rest.push_back(kernel(p, step(p, interior_at[p], half - halo), interior_time));
-    phases.run(boundaries, &ran);
-    phases.run(rest, &ran);
+    phases.add(boundaries);
+    phases.add(rest);
     std::swap(now, next);
   }
   Batch gather;
   for (std::size_t p = 0; p < 2; ++p)
     gather.push_back(copy(esker::transfer::kHost, result.data() + p * half, static_cast<std::int32_t>(p),
                           now[p].data() + own_at[p], half));
-  phases.run(gather, &ran);
+  phases.add(gather);
+  Ran ran;
+  phases.finish(began, &ran);
   if (!verify) return ran;
   const std::vector<std::uint32_t> right = expected({host.data(), host.data() + run.words}, run.iterations);
   ran.is_right = std::equal(right.begin(), right.end(), result.data());

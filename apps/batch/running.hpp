@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <esker/device.hpp>
@@ -22,8 +23,9 @@ struct Machine {
 
 /// How a run went.
 struct Ran {
-  double seconds = 0;    // of its batches, one after the other
-  double predicted = 0;  // the same
+  double seconds = 0;     // from the first batch to the end of the last one, by the host's clock
+  double on_devices = 0;  // of the batches, by the devices' clocks
+  double predicted = 0;   // the same
   std::uint64_t batches = 0;
   std::uint64_t late = 0, refused = 0;  // of those with a deadline
   std::string cause;                    // of the last that was late or refused
@@ -46,13 +48,24 @@ class Phases {
     for (const auto& part : parts_of(batch)) time += queue_.predict(part).makespan_s;
     return time;
   }
-  void run(const esker::transfer::Batch& batch, Ran* ran) {
-    for (const auto& part : parts_of(batch)) {
-      const esker::transfer::BatchReport report = queue_.run(part);
-      ran->seconds += report.makespan_s;
+  /// Puts a phase into the queue.
+  void add(const esker::transfer::Batch& batch) {
+    for (const auto& part : parts_of(batch)) add(queue_.run_async(part));
+  }
+  void add(esker::transfer::BatchHandle handle) { handles_.push_back(std::move(handle)); }
+  /// Waits for all of them, the first of which was put there at `began`.
+  void finish(std::chrono::steady_clock::time_point began, Ran* ran) {
+    for (const auto& handle : handles_) {
+      const esker::transfer::BatchReport& report = handle.synchronize();
+      ran->on_devices += report.makespan_s;
       ran->predicted += report.predicted.makespan_s;
       ++ran->batches;
+      if (!report.is_late) continue;
+      ++ran->late;
+      ran->cause = report.cause;
     }
+    ran->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    handles_.clear();
   }
   esker::transfer::BatchQueue& queue() { return queue_; }
 
@@ -66,6 +79,7 @@ class Phases {
 
   const Method method_;
   esker::transfer::BatchQueue queue_;
+  std::vector<esker::transfer::BatchHandle> handles_;  // of what is in the queue
 };
 
 /// What `launch` takes on a device: the longest of some.

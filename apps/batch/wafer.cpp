@@ -12,7 +12,6 @@ using esker::Lane;
 using esker::Stream;
 using esker::transfer::Admission;
 using esker::transfer::Batch;
-using esker::transfer::BatchReport;
 using esker::transfer::CommandStream;
 using Clock = std::chrono::steady_clock;
 
@@ -77,6 +76,7 @@ Ran run_wafer(Method method, const Machine& machine, const WaferRun& run, std::u
         image[at + b] = static_cast<std::uint8_t>(word >> 8 * b);
     }
     std::fill(report.data(), report.data() + n, std::uint8_t{2});
+    const Clock::time_point began = Clock::now();
     if (method == Method::kBatch) {
       const auto left = [&] { return run.deadline - (Clock::now() - released); };
       // The image is of no use without the report.
@@ -89,23 +89,18 @@ Ran run_wafer(Method method, const Machine& machine, const WaferRun& run, std::u
         ran.cause = second.reason;
         continue;
       }
-      for (const Admission& admission : {first, second}) {
-        const BatchReport& went = admission.batch->synchronize();
-        ran.seconds += went.makespan_s;
-        ran.predicted += went.predicted.makespan_s;
-        ++ran.batches;
-        if (!went.is_late) continue;
-        ++ran.late;
-        ran.cause = went.cause;
-      }
+      phases.add(*first.batch);
+      phases.add(*second.batch);
+      phases.finish(began, &ran);
     } else {
       if (needed > std::chrono::duration<double>(run.deadline - (Clock::now() - released)).count()) {
         ++ran.refused;
         ran.cause = "its copies one by one take longer than its deadline leaves";
         continue;
       }
-      phases.run(there, &ran);
-      phases.run(back, &ran);
+      phases.add(there);
+      phases.add(back);
+      phases.finish(began, &ran);
       if (Clock::now() > released + run.deadline) ++ran.late;
     }
     if (!verify) continue;

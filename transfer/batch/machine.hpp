@@ -37,8 +37,8 @@ struct MeasureOptions {
 };
 
 /// Measures the links of machine_topology(devices) by copies between pinned memory and the devices: of each
-/// device by direction, startup and bandwidth fitted to sizes from 1/1024 of the largest on by least squares
-/// of the relative error; both directions at once; each link above several devices, with all of them
+/// device by direction, startup and bandwidth fitted to sizes from 1/1024 of the largest on by least squares;
+/// both directions at once; each link above several devices, with all of them
 /// copying; and, where devices reach each other, the same between neighbours.
 ///
 /// Contract. Nothing else copies meanwhile.

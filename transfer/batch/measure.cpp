@@ -1,7 +1,6 @@
 // Startup and bandwidth of this machine's links.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -83,24 +82,12 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The middle one of each of several times, measured together.
-std::vector<double> medians(std::uint32_t repeats, const std::function<std::vector<double>()>& once) {
-  std::vector<std::vector<double>> columns(once().size());  // the first touches memory
-  for (std::uint32_t i = 0; i < std::max(1u, repeats); ++i) {
-    const std::vector<double> times = once();
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].push_back(times[c]);
-  }
-  std::vector<double> result;
-  result.reserve(columns.size());
-  for (std::vector<double>& column : columns) result.push_back(median(std::move(column)));
-  return result;
-}
-
-/// startup + bytes / rate, by least squares of the relative error.
+/// startup + bytes / rate, by least squares of the error over what is expected of it: a fraction of a
+/// microsecond, by which a copy is off the line, and some thousandths, by which links change.
 LinkRate fit(const std::vector<std::pair<double, double>>& bytes_and_seconds) {
   double s1 = 0, sx = 0, sxx = 0, sy = 0, sxy = 0;
   for (const auto& [bytes, time] : bytes_and_seconds) {
-    const double weight = 1 / (time * time);
+    const double expected = std::hypot(0.2e-6, 3e-3 * time), weight = 1 / (expected * expected);
     s1 += weight;
     sx += weight * bytes;
     sxx += weight * bytes * bytes;
@@ -178,28 +165,40 @@ std::vector<LinkRate> measure_ways(Probe& probe, std::span<const Way> ways, std:
   return rates;
 }
 
-/// The rate of each direction, in all, with these devices copying.
-std::vector<double> measure_set(Probe& probe, const std::vector<std::size_t>& set, bool there, bool back,
-                                std::size_t bytes, std::uint32_t repeats,
-                                const std::vector<LinkRate>& rates_there,
-                                const std::vector<LinkRate>& rates_back) {
-  Batch batch;
-  for (const std::size_t i : set) {
-    const auto device = static_cast<std::int32_t>(i);
-    if (there) batch.push_back(probe.copy(kHost, device, bytes));
-    if (back) batch.push_back(probe.copy(device, kHost, bytes));
-  }
-  return medians(repeats, [&] {
+/// What the link above these devices carries with all of them copying, down and up: each alone, and both.
+std::pair<LinkRate, LinkRate> measure_set(Probe& probe, const std::vector<std::size_t>& set,
+                                          std::size_t bytes, std::uint32_t repeats,
+                                          const std::vector<LinkRate>& rates_there,
+                                          const std::vector<LinkRate>& rates_back) {
+  std::vector<double> down, up, down_of_both, up_of_both;
+  const auto measure = [&](std::vector<double>* there, std::vector<double>* back) {
+    Batch batch;
+    for (const std::size_t i : set) {
+      const auto device = static_cast<std::int32_t>(i);
+      if (there != nullptr) batch.push_back(probe.copy(kHost, device, bytes));
+      if (back != nullptr) batch.push_back(probe.copy(device, kHost, bytes));
+    }
     const std::vector<double> ends = probe.run(batch);
-    std::vector<double> sums(2, 0);
+    double sums[] = {0, 0};
     for (std::size_t s = 0; s < ends.size(); ++s) {
       const bool is_there = batch[s].to != kHost;
       const auto device = static_cast<std::size_t>(is_there ? batch[s].to : batch[s].from);
       const double startup = (is_there ? rates_there : rates_back)[device].startup_s;
       sums[is_there ? 0 : 1] += static_cast<double>(bytes) / std::max(1e-9, ends[s] - startup);
     }
-    return sums;
-  });
+    if (there != nullptr) there->push_back(sums[0]);
+    if (back != nullptr) back->push_back(sums[1]);
+  };
+  for (std::uint32_t round = 0; round < std::max(1u, repeats); ++round) {
+    measure(&down, nullptr);
+    measure(nullptr, &up);
+    measure(&down_of_both, &up_of_both);
+  }
+  const auto rate = [](const std::vector<double>& alone, const std::vector<double>& both) {
+    const double bytes_per_s = median(alone);
+    return LinkRate{bytes_per_s, std::min(bytes_per_s, median(both))};
+  };
+  return {rate(down, down_of_both), rate(up, up_of_both)};
 }
 
 /// The links between devices and a switch that leads to nothing else, each by copies to and from the next
@@ -273,17 +272,7 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
     const std::uint32_t link = entry.first;
     const std::vector<std::size_t>& set = entry.second;
     if (set.size() < 2 || devices[set[0]].backend() == Backend::kCpu) continue;
-    if (of_set.count(set) == 0) {
-      const auto measured = [&](bool is_there, bool is_back) {
-        return measure_set(probe, set, is_there, is_back, most, options.repeats, there, back);
-      };
-      auto& [down, up] = of_set[set];
-      down.bytes_per_s = measured(true, false)[0];
-      up.bytes_per_s = measured(false, true)[1];
-      const std::vector<double> both = measured(true, true);
-      down.both_bytes_per_s = std::min(down.bytes_per_s, both[0]);
-      up.both_bytes_per_s = std::min(up.bytes_per_s, both[1]);
-    }
+    if (of_set.count(set) == 0) of_set[set] = measure_set(probe, set, most, options.repeats, there, back);
     const Topology::Link& one = topology.links()[link];
     const std::string from = topology.nodes()[one.from].name, to = topology.nodes()[one.to].name;
     profile.links.push_back({from, to, of_set[set].first});
