@@ -143,6 +143,10 @@ void BatchRun::prepare(Span& span, std::size_t use, std::size_t device) {
 bool BatchRun::may_start_behind() const {
   const std::vector<Device>& devices = execution_.devices_;
   if (devices[0].backend() == Backend::kCpu || staged_bytes_ != 0) return false;
+  const auto is_first_copy = [&](std::uint32_t s) {
+    return is_at_once(s) && !schedule_.sequences[s].legs.empty();
+  };
+  if (std::none_of(order_.begin(), order_.end(), is_first_copy)) return false;
   // The host copies pageable memory itself, at the call.
   return std::all_of(batch_.begin(), batch_.end(), [&](const CommandStream& command) {
     if (command.bytes == 0 || (command.from != kHost && command.to != kHost)) return true;

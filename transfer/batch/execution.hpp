@@ -63,8 +63,8 @@ class BatchRun {
   BatchRun(const BatchRun&) = delete;
   BatchRun& operator=(const BatchRun&) = delete;
 
-  /// Whether its copies may be given to the devices while what is before it runs: they read and write memory
-  /// at their turn, and not at the call.
+  /// Whether it begins with copies that may be given to the devices while what is before it runs: they read
+  /// and write memory at their turn, and not at the call.
   bool may_start_behind() const;
   /// Puts the copies that begin at once behind all of `before`, which has been started. start() follows, once
   /// `before` has ended.
