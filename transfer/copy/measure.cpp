@@ -1,4 +1,4 @@
-// Times each path of copies at the points of a CopyProfile.
+// Samples each path of copies at the points of a CopyProfile.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -26,12 +26,12 @@ static_assert(std::size(kPaths) == kMeasuredPaths);
 constexpr std::uint32_t kRounds = 3;
 
 /// Microseconds by path.
-using Times = std::array<std::vector<double>, std::size(kPaths)>;
+using Samples = std::array<std::vector<double>, std::size(kPaths)>;
 
-/// Times the paths in turns: a kernel that follows itself is up to 7 us faster than one that follows copies,
-/// as in a program.
+/// Samples the paths in turns: a kernel that follows itself is up to 7 us faster than one that follows
+/// copies, as in a program.
 void add_times(Copier& copier, const std::vector<Copy>& copies, const Stream& stream, std::uint32_t repeats,
-               Times* us) {
+               Samples* us) {
   using Clock = std::chrono::steady_clock;
   for (std::uint32_t r = 0; r <= repeats; ++r) {
     for (std::size_t p = 0; p < std::size(kPaths); ++p) {
@@ -61,7 +61,7 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
   const DeviceArray<std::byte> here = device.memory<std::byte>(how.bytes, what);
   const DeviceArray<std::byte> there = device.memory<std::byte>(how.bytes, what);
   constexpr std::uint32_t kPoints = CopyProfile::kCounts * CopyProfile::kSizes;
-  std::vector<Times> times(std::size_t{kDirections} * kPoints);
+  std::vector<Samples> times(std::size_t{kDirections} * kPoints);
   const auto point = [](Direction direction, std::uint32_t count, std::uint32_t size) {
     return static_cast<std::size_t>(direction) * kPoints + count * CopyProfile::kSizes + size;
   };
