@@ -14,8 +14,9 @@ namespace esker {
 namespace {
 constexpr std::chrono::milliseconds kPollPeersEvery{500};
 constexpr std::chrono::milliseconds kReportsTravel{1500};
+// A peer asks, waits for the answer and reports; where processors are shared it comes to that seconds late.
 constexpr std::chrono::milliseconds kPeersFindOut =
-    HangInquiry::kTimeToAnswer + std::chrono::milliseconds{1000};
+    HangInquiry::kTimeToAnswer + std::chrono::milliseconds{3000};
 constexpr int kHangStatus = 1;
 }  // namespace
 
