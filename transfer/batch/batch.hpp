@@ -77,11 +77,11 @@ struct BatchOptions {
 ///
 /// State    A thread of its own starts each command stream at the moment that align_ends() gives it, and
 ///          sleeps in between. It keeps the streams that its batches needed: two for each device, one a
-///          direction, and those of kernels that run beside others. If the next batch is waiting when the
-///          last stream of a batch has been started, and its copies are from and to pinned memory, those that
-///          begin at once go to the devices, which start them when the batch before has ended. A GPU that has
-///          nothing to do first copies 96 KiB of the queue's own, for the calls of the batch to be made
-///          meanwhile: so its time does not depend on the host's.
+///          direction, and those of kernels that run beside others. Once all streams of a batch have been
+///          started, the next batch, if it waits and copies from and to pinned memory, has its first copies
+///          put behind them: the devices begin them when the batch has ended. A batch that nothing is before
+///          comes, on a GPU, behind a copy of 96 KiB of the queue's own, during which the host makes the
+///          batch's calls. So what a batch takes does not depend on how fast the host is.
 /// Contract Any thread may call. While a batch runs nothing else copies between these memories: what it
 ///          takes is predicted on that condition. Memory of a batch stays as it is until the batch is done.
 ///          Within a batch nothing has an order but a stream's copy before its kernel: what one stream

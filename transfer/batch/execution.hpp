@@ -95,7 +95,6 @@ class BatchRun {
   void end_span(const Span& span);
   void start_leg(std::uint32_t id);
   void start_kernels(std::uint32_t sequence);
-  void start_sequence(std::uint32_t sequence);
   /// As much of the sequences that have begun as waits for nothing that is not yet on a stream.
   void start_what_can();
 
