@@ -34,7 +34,7 @@ struct Failed {
 /// n PEs that run the same function.
 ///
 /// Contract. run() constructs a Runtime on each PE's thread and calls `body(runtime)`. It returns when
-///           all PEs have ended; if they do not within `patience`, it names those that have not and
+///           all PEs have ended; if they do not within kPatience, it names those that have not and
 ///           aborts: a thread cannot be taken back.
 class Pes {
  public:
@@ -59,7 +59,7 @@ class Pes {
   }
 
  private:
-  static constexpr std::chrono::seconds kPatience{120};
+  static constexpr std::chrono::seconds kPatience{400};  // less than the tests' time-outs, which name nobody
 
   void run_all(const Body& body) {
     const auto n = static_cast<std::uint32_t>(configs_.size());
