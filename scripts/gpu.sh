@@ -144,7 +144,7 @@ run_build() {
 
 run_tests() {
   local report="$PWD/$build/tests.xml" counts passed failed skipped names seconds started=$SECONDS
-  seconds="$(limit 240)"
+  seconds="$(limit 300)"
   if ((seconds < 5)); then note skipped 0 tests "out of time"; return; fi
   rm -f "$report"
   timeout --kill-after=10 "$seconds" ctest --preset cuda -L gpu --output-junit "$report" >"$out/tests.log" 2>&1 || true

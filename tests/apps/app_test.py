@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
 import gups_report  # noqa: E402  (where job.py stands is known only here)
 from job import Failed, Job, require, require_text  # noqa: E402
 
-SECONDS = 100
+SECONDS = 400
 FIELDS = {
     "app": str, "backend": str, "style": str, "pes": int, "seconds": float, "work": float, "rate_per_s": float,
     "verified": bool, "messages_local": int, "messages_remote": int, "remote_fraction": float, "buffers_sent": int,

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
 from job import Failed, Job, require  # noqa: E402  (where it stands is known only here)
 
-SECONDS = 50
+SECONDS = 180
 
 
 def run(options, folder, pes, *arguments):

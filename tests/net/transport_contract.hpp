@@ -31,7 +31,7 @@ inline std::span<const std::byte> receive_memory;
 /// Steps until `step` returns true; throws if that takes too long.
 template <class Step>
 void poll(const char* what, Step step) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{40};
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{200};
   for (int idle = 0; !step(); ++idle) {
     if (std::chrono::steady_clock::now() > until) throw std::runtime_error(std::string(what) + ": timed out");
     if (idle < 64) {

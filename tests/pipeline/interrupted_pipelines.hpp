@@ -45,7 +45,7 @@ struct Held {
   std::size_t threads = entries("/proc/self/task").size(), files = entries("/proc/self/fd").size();
 };
 ::testing::AssertionResult has_left_nothing(const Held& before) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{100};
   Held now;
   while (now.threads > before.threads && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
@@ -193,7 +193,7 @@ class Interruption {
       }
       case Hit::kDrain: {
         sleep();
-        EXPECT_TRUE(p.drain(std::chrono::seconds{30}));
+        EXPECT_TRUE(p.drain(std::chrono::seconds{300}));
         const End end = wait_for(p);
         EXPECT_TRUE(end.is_whole);
         if (end.is_whole) expect_whole();

@@ -80,7 +80,7 @@ class Watchdog {
   }
 
  private:
-  static constexpr std::chrono::seconds kLongest{40};
+  static constexpr std::chrono::seconds kLongest{400};  // a machine with other work takes a minute for some
   void watch() {
     std::unique_lock lock(mutex_);
     while (!is_ending_) {

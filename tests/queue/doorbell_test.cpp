@@ -129,7 +129,7 @@ TEST(Doorbell, LosesNoRingWhileItsSleeperLiesDown) {
     std::jthread ringer([&] { play(1, [&](std::uint64_t round) { place.set(round); }); });
     std::jthread sleeper([&] {
       play(2, [&](std::uint64_t round) {
-        if (!place.wait_for(round, seconds{2})) has_lost = true;
+        if (!place.wait_for(round, seconds{20})) has_lost = true;
       });
     });
   }

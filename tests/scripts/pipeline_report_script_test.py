@@ -26,7 +26,7 @@ folder = Path()  # of the programs
 
 
 def draw(*arguments, **more):
-    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=300,
                           check=False, **more)
 
 
@@ -45,7 +45,7 @@ class PipelineReport(unittest.TestCase):
 
     def run_program(self, program, *options):
         command = [folder / program[0], *program[1:], "--repeats", "1", "--json", self.report, *options]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(self.report.read_text())
 
@@ -115,7 +115,7 @@ class PipelineReport(unittest.TestCase):
         self.assertEqual([track.split(" (")[0] for track in tracks],
                          ["run", *(stage["name"] for stage in report["pipeline"]["stages"])])
         refused = subprocess.run([folder / PROGRAMS[0][0], "--scheme", "streams", "--trace", self.trace],
-                                 capture_output=True, text=True, timeout=60, check=False)
+                                 capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("--trace is for --scheme esker", refused.stderr)
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 240
+SECONDS = 600
 
 
 def code_lines(text):

@@ -50,7 +50,7 @@ def browser():
     for name in ("chromium", "chromium-browser", "google-chrome"):
         found = shutil.which(name)
         if found and subprocess.run([found, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                    timeout=60).returncode == 0:
+                                    timeout=300).returncode == 0:
             return found
     return None
 
@@ -61,7 +61,7 @@ def open_page(page, *options):
         done = subprocess.run([browser(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                                "--hide-scrollbars", "--enable-logging=stderr", f"--user-data-dir={profile}",
                                "--virtual-time-budget=10000", *options, page.as_uri()],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 

@@ -347,12 +347,12 @@ class WholeScript(unittest.TestCase):
         self.behave(gups_gravel_2="hang")
         job = subprocess.Popen([sys.executable, str(ROOT / "scripts/scaling_study.py"), str(plan), "--no-report",
                                 "--bin", str(self.folder), "--out", str(self.out)], stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while len(self.started()) < 2 and time.monotonic() < deadline:
             job.poll()
             os.sched_yield()
         job.send_signal(signal.SIGTERM)
-        _, err = job.communicate(timeout=30)
+        _, err = job.communicate(timeout=120)
         self.assertEqual(job.returncode, 130, err)
         self.assertEqual([r["pes"] for r in self.records()], [1])
 

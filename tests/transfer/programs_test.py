@@ -16,7 +16,7 @@ FOUR_IMAGES = "host>0:32MB:3200us,host>1:128MB:12800us,host>2:128MB:12800us,host
 def run(arguments, pattern, status=0):
     """Runs a program; its output, both streams, has to match, and its status be this one."""
     done = subprocess.run([str(one) for one in arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=100)
+                          text=True, timeout=300)
     said = f"{' '.join(map(str, arguments))}:\n{done.stdout}"
     if done.returncode != status:
         FAILURES.append(f"status {done.returncode}, not {status}: {said}")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <esker/device.hpp>
+#include <esker/device/atomic.hpp>
 #include <esker/error.hpp>
 #include <esker/transfer.hpp>
 
@@ -219,20 +220,20 @@ TEST(PlanOverDevices, RandomProgramsRunRight) {
 
 /// Waits for the other's flag, and says whether it came.
 struct Meet {
-  volatile std::uint32_t *mine, *others;
+  SystemAtomic<std::uint32_t> *mine, *others;
   ESKER_HD void operator()(Lane, const std::uint32_t* from, std::uint32_t* to) const {
-    *mine = 1;
+    mine->store_relaxed(1);
     std::uint64_t polls = 0;
-    while (*others == 0 && ++polls < 400'000'000) {
+    while (others->load_relaxed() == 0 && ++polls < 400'000'000) {
     }
-    *to = *from + *others;
+    *to = *from + others->load_relaxed();
   }
 };
 
 TEST(PlanOverDevices, KernelsOfDifferentDevicesRunSideBySide) {
   const std::vector<Device> on = devices(2);
   if (on[0].backend() == Backend::kCpu) GTEST_SKIP() << "the CPU does its work in the order of the calls";
-  const auto flags = on[0].pinned<std::uint32_t>(64);
+  const auto flags = on[0].pinned<SystemAtomic<std::uint32_t>>(64);
   Plan plan(on);
   const auto a = plan.operand<std::uint32_t>(1), b = plan.operand<std::uint32_t>(1),
              c = plan.operand<std::uint32_t>(1), d = plan.operand<std::uint32_t>(1);
