@@ -20,6 +20,8 @@ namespace {
 nlohmann::json read(const std::string& path) {
   std::ifstream file(path);
   if (!file) return nlohmann::json::object();
+  if (std::filesystem::is_directory(path))
+    throw Error(Error::Kind::kConfiguration, fmt::format("'{}' is a folder, not a file", path));
   nlohmann::json all = nlohmann::json::parse(file, nullptr, false);
   if (!all.is_object()) {
     throw Error(Error::Kind::kConfiguration,

@@ -83,6 +83,7 @@ struct PageTraffic {
 class ColumnLayout {
  public:
   static constexpr std::uint32_t kMostColumns = 32;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 34;  // of a frame
 
   ColumnLayout() = default;
   /// Of frames of at most `rows` rows.
@@ -92,7 +93,7 @@ class ColumnLayout {
       misuse("ColumnLayout: " + std::to_string(columns.size()) + " columns of " + std::to_string(rows) +
              " rows; there are at most " + std::to_string(kMostColumns) + ", and at least a row");
     }
-    std::uint32_t pages = 0, blocks = 0;
+    std::uint64_t pages = 0, blocks = 0;
     for (std::uint32_t c = 0; c < n_columns_; ++c) {
       const Column& column = columns[c];
       if (column.value_bytes == 0 || column.value_bytes > 8 || kPageBytes % column.value_bytes != 0 ||
@@ -104,16 +105,19 @@ class ColumnLayout {
       Place& place = places_[c];
       place.value_bytes = column.value_bytes;
       place.filter_blocks = column.filter_bytes / static_cast<std::uint32_t>(sizeof(FilterBlock));
-      place.pages = (rows + page_rows(c) - 1) / page_rows(c);
-      place.first_page = pages;
-      place.first_filter = blocks;
+      place.pages = (rows - 1) / page_rows(c) + 1;
+      place.first_page = static_cast<std::uint32_t>(pages);
+      place.first_filter = static_cast<std::uint32_t>(blocks);
       pages += place.pages;
-      blocks += place.pages * place.filter_blocks;
+      blocks += std::uint64_t{place.pages} * place.filter_blocks;
+      if (pages * kPageBytes + (pages + blocks) * sizeof(FilterBlock) > kMostBytes) {
+        misuse("ColumnLayout: frames of " + std::to_string(rows) + " rows would have more than 2^34 bytes");
+      }
     }
-    filters_ = pages;  // a summary and a block are of one size
+    filters_ = static_cast<std::uint32_t>(pages);  // a summary and a block are of one size
     index_pages_ =
-        ((pages + blocks) * static_cast<std::uint32_t>(sizeof(FilterBlock)) + kPageBytes - 1) / kPageBytes;
-    frame_pages_ = index_pages_ + pages;
+        static_cast<std::uint32_t>(((pages + blocks) * sizeof(FilterBlock) + kPageBytes - 1) / kPageBytes);
+    frame_pages_ = index_pages_ + static_cast<std::uint32_t>(pages);
   }
 
   ESKER_HD std::uint32_t columns() const { return n_columns_; }

@@ -68,6 +68,7 @@ std::vector<std::uint32_t> divide_teams(std::span<const RoundTime> stages, std::
   if (teams < stages.size())
     throw Error(Error::Kind::kConfiguration,
                 fmt::format("pipeline: {} teams are not enough for {} stages", teams, stages.size()));
+  if (stages.empty()) return {};
   std::vector<double> wanted;
   for (const RoundTime& stage : stages) wanted.push_back(stage.teams_for(round_seconds));
   const double all = std::accumulate(wanted.begin(), wanted.end(), 0.0);

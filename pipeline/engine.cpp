@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include <esker/error.hpp>
@@ -52,6 +53,17 @@ std::vector<std::uint32_t> divide(const Topology& topology, const std::vector<st
   return teams;
 }
 
+constexpr std::chrono::hours kLongest{24 * 365};  // any longer time is as good as this
+
+Options checked(Options options) {
+  if (options.group_lanes == 0 || options.group_lanes > 1024)
+    throw Error(
+        Error::Kind::kConfiguration,
+        fmt::format("pipeline: group_lanes is {}: a team of a GPU has 1 to 1024", options.group_lanes));
+  options.hang_after = std::min<std::chrono::milliseconds>(options.hang_after, kLongest);
+  return options;
+}
+
 std::vector<Stream> streams_of(const std::vector<Device>& devices) {
   std::vector<Stream> streams;
   streams.reserve(devices.size());
@@ -79,7 +91,9 @@ class Engine::Run {
                              [](const Device& device) { return device.backend() != Backend::kCpu; })},
         workers_{bell_, has_gpu_, options.host_threads, [this](std::uint32_t stage) { catch_from(stage); },
                  [this] { one_less(); }},
-        monitor_{names_of(devices), options_, topology_, memory_, bell_, streams_, workers_, has_gpu_} {
+        monitor_{names_of(devices), options_, topology_,
+                 memory_,           bell_,    streams_,
+                 workers_,          has_gpu_, [this] { catch_from(kNone); }} {
     for (const Crossed& crossed : memory_.crossed()) {
       movers_.push_back(std::make_unique<Mover>(devices[crossed.side - 1], memory_, crossed,
                                                 topology_.topics[crossed.topic].item_bytes, bell_));
@@ -109,17 +123,13 @@ class Engine::Run {
     began_ = std::chrono::steady_clock::now();
     left_.store(1 + movers_.size(), std::memory_order_relaxed);
     workers_.start();
-    for (auto& mover : movers_) {
-      threads_.emplace_back([this, &mover] {
-        try {
-          mover->run();
-        } catch (...) {
-          catch_from(kNone);
-        }
-        one_less();
-      });
+    try {
+      start_others();
+    } catch (const std::system_error& error) {
+      throw Error(
+          Error::Kind::kOutOfMemory,
+          fmt::format("pipeline: a thread that looks after its run could not be made: {}", error.what()));
     }
-    monitor_.start();
   }
   bool has_ended() const {
     return left_.load(std::memory_order_acquire) == 0 &&
@@ -162,6 +172,19 @@ class Engine::Run {
   const Monitor& monitor() const { return monitor_; }
 
  private:
+  void start_others() {
+    for (auto& mover : movers_) {
+      threads_.emplace_back([this, &mover] {
+        try {
+          mover->run();
+        } catch (...) {
+          catch_from(kNone);
+        }
+        one_less();
+      });
+    }
+    monitor_.start();
+  }
   /// In a catch clause: what a stage throws ends the run.
   void catch_from(std::uint32_t stage) {
     {
@@ -195,7 +218,10 @@ class Engine::Run {
 };
 
 Engine::Engine(std::vector<Device> devices, Options options)
-    : devices_{std::move(devices)}, options_{std::move(options)}, number_{next_pipeline()}, pool_{devices_} {
+    : devices_{std::move(devices)},
+      options_{checked(std::move(options))},
+      number_{next_pipeline()},
+      pool_{devices_} {
   if (devices_.empty()) throw Error(Error::Kind::kConfiguration, "pipeline: it has no device");
   std::set<std::uint32_t> gpus;
   for (const Device& device : devices_) {
@@ -211,6 +237,7 @@ std::uint32_t Engine::add_topic(const TopicOptions& options, std::uint32_t item_
   if (topics_.size() == kMostTopics)
     throw Error(Error::Kind::kConfiguration, fmt::format("pipeline: {} topics is the most", kMostTopics));
   TopicFacts facts{options, item_bytes};
+  facts.options.flush_after = std::min<std::chrono::microseconds>(options.flush_after, kLongest);
   if (facts.options.name.empty()) facts.options.name = "topic " + std::to_string(topics_.size());
   if (options.frames == 0 || options.frames > (1u << 24))
     throw Error(Error::Kind::kConfiguration, fmt::format("pipeline: '{}' holds {} frames: it is 1 to 2^24",
@@ -257,9 +284,14 @@ void Engine::wait() {
   if (const std::exception_ptr thrown = ended_->thrown(); thrown != nullptr) std::rethrow_exception(thrown);
   ended_->monitor().throw_outcome(report_);
 }
+void Engine::abandon() {
+  std::unique_ptr<Run> run;
+  const std::lock_guard lock(mutex_);
+  run = std::move(run_);
+}
 bool Engine::wait_for(std::chrono::milliseconds time) {
   if (run_ == nullptr) return true;
-  const auto until = std::chrono::steady_clock::now() + time;
+  const auto until = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(time, kLongest);
   while (!run_->has_ended()) {
     if (std::chrono::steady_clock::now() >= until) return false;
     std::this_thread::sleep_for(std::chrono::microseconds{100});

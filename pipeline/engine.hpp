@@ -44,6 +44,8 @@ class ESKER_API Engine {
   const Stream& stream(std::uint32_t side) const;
   /// All threads begin.
   void go();
+  /// In place of go(): ends what has begun. A go() that has thrown, too.
+  void abandon();
 
   /// Until the run has ended. Throws what ended it.
   void wait();

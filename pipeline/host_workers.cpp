@@ -4,9 +4,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <esker/device/cpu/cores.hpp>
+#include <esker/error.hpp>
 
 namespace esker::pipeline::detail {
 
@@ -50,7 +54,30 @@ void HostWorkers::start() {
   has_sources_ = sources != 0;
   active_.store(std::min(n, at_a_time_), std::memory_order_relaxed);
   threads_.reserve(n);
-  for (std::uint32_t i = 0; i < n; ++i) threads_.emplace_back([this, i] { work(i); });
+  try {
+    for (std::uint32_t i = 0; i < n; ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    const auto made = static_cast<std::uint32_t>(threads_.size());
+    for (std::uint32_t i = made; i < n && (!roams_ || made == 0); ++i) end(*places_[i]);
+    throw Error(Error::Kind::kOutOfMemory,
+                fmt::format("pipeline: its host stages have {} threads, and thread {} could not be made: {}",
+                            n, made + 1, error.what()));
+  }
+}
+void HostWorkers::end(Place& place) {
+  place.is_taken.store(true, std::memory_order_relaxed);
+  place.has_ended.store(true, std::memory_order_relaxed);
+  const bool no_source_is_left = place.depth == 0 && sources_.fetch_sub(1, std::memory_order_relaxed) == 1;
+  const bool was_last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (no_source_is_left || was_last) {
+    { const std::lock_guard lock(mutex_); }
+    nearly_ended_.notify_all();
+  }
+  if (was_last) {
+    unparked_.notify_all();
+    on_end_();
+  }
+  bell_.ring();
 }
 void HostWorkers::await_end() {
   std::unique_lock lock(mutex_);
@@ -133,18 +160,7 @@ bool HostWorkers::try_turn_at(Place& place, Turns& turns) {
   }
   turns.count.store(count + 2, std::memory_order_relaxed);
   if (turn == Turn::kEnded) {
-    place.has_ended.store(true, std::memory_order_relaxed);
-    const bool no_source_is_left = place.depth == 0 && sources_.fetch_sub(1, std::memory_order_relaxed) == 1;
-    const bool was_last = left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (no_source_is_left || was_last) {
-      { const std::lock_guard lock(mutex_); }
-      nearly_ended_.notify_all();
-    }
-    if (was_last) {
-      unparked_.notify_all();
-      on_end_();
-    }
-    bell_.ring();
+    end(place);
     return true;
   }
   // Another thread may take what this one leaves.

@@ -37,6 +37,7 @@ class HostWorkers {
 
   /// `depth`: how far the stage is from the sources.
   void add(std::uint32_t stage, std::uint32_t depth, std::unique_ptr<Seat> seat);
+  /// Error{kOutOfMemory}: a thread cannot be made. Seats that have one are served until the run is over.
   void start();
   /// Returns when all seats have ended. Once the sources have, it looks for that for some while, awake: to
   /// wake takes tens of microseconds.
@@ -66,6 +67,8 @@ class HostWorkers {
   };
 
   void work(std::uint32_t thread);
+  /// A seat that nobody takes any more.
+  void end(Place& place);
   bool try_turn(std::uint32_t thread);
   /// At a seat one step from the sources farther than where this thread has just made something.
   bool try_turn_behind(const Place& made_by, Turns& turns);

@@ -29,7 +29,7 @@ std::int64_t steady_ns() {
 
 Monitor::Monitor(std::string devices, const Options& options, const Topology& topology,
                  const RunMemory& memory, Doorbell& bell, const std::vector<Stream>& kernels,
-                 HostWorkers& workers, bool has_gpu)
+                 HostWorkers& workers, bool has_gpu, std::function<void()> on_throw)
     : devices_{std::move(devices)},
       options_{options},
       topology_{topology},
@@ -37,6 +37,7 @@ Monitor::Monitor(std::string devices, const Options& options, const Topology& to
       bell_{bell},
       kernels_{kernels},
       workers_{workers},
+      on_throw_{std::move(on_throw)},
       naps_short_{has_gpu || !options.trace.empty()},
       loops_ended_(memory.loops_of_several().size()),
       partials_(topology.topics.size()),
@@ -219,21 +220,37 @@ void Monitor::flush_old() {
   }
 }
 
+/// A function of the user's. What it throws ends the run, and nothing calls one again.
+template <class Call>
+void Monitor::call_user(const Call& call) {
+  if (has_thrown_) return;
+  try {
+    call();
+  } catch (...) {
+    has_thrown_ = true;
+    on_throw_();
+  }
+}
+
 void Monitor::report_failures() {
   for (std::uint32_t side = 0; side < memory_.sides(); ++side) {
-    const SideState& state = memory_.state(side);
+    SideState& state = memory_.state(side);
     std::uint64_t& seen = failures_[side];
-    for (; seen < kMostFailures && state.failed[seen].is_there.load_acquire() == seen + 1;
-         ++seen) {  // [failure]
-      const FailedFrame& f = state.failed[seen];
+    const auto next = [&]() -> const FailedFrame& { return state.failed[seen % kMostFailures]; };
+    for (; next().is_there.load_acquire() == seen + 1;
+         state.taken.word.store_release(++seen)) {  // [failure, taken]
+      const FailedFrame& f = next();
       if (trace_.has_value())
         trace_->mark(f.stage, "frame failed",
                      fmt::format(R"("frame":{},"tag":{},"code":{},"a":{},"b":{})", f.frame, f.tag, f.code,
                                  f.values[0], f.values[1]),
                      steady_ns());
-      if (options_.on_frame_error)
-        options_.on_frame_error(
-            {topology_.stages[f.stage].name, f.frame, f.tag, f.code, {f.values[0], f.values[1]}});
+      if (options_.on_frame_error) {
+        call_user([&] {
+          options_.on_frame_error(
+              {topology_.stages[f.stage].name, f.frame, f.tag, f.code, {f.values[0], f.values[1]}});
+        });
+      }
     }
   }
 }
@@ -244,7 +261,13 @@ void Monitor::look_for_hang() {
   if (time - looked_at_ < std::min<std::chrono::milliseconds>(options_.hang_after / 8, kLongestBetweenLooks))
     return;
   looked_at_ = time;
-  const RunMemory::Snapshot now = memory_.snapshot();
+  std::optional<RunMemory::Snapshot> copied;
+  try {
+    copied = memory_.snapshot();
+  } catch (const Error&) {  // the device has failed: whoever waits for the run finds that, too
+    return;
+  }
+  const RunMemory::Snapshot& now = *copied;
   std::uint64_t moved = 0;
   for (std::uint32_t t = 0; t < topology_.topics.size(); ++t) {
     if (!topology_.ends[t].producers.empty()) moved += frames_of(now, t);
@@ -261,7 +284,7 @@ void Monitor::look_for_hang() {
     const std::string report = fmt::format("pipeline on {}: nothing has moved for {} ms\n{}", devices_,
                                            options_.hang_after.count(), who_waits(now));
     if (options_.on_hang) {
-      options_.on_hang(report);
+      call_user([&] { options_.on_hang(report); });
     } else {
       std::fputs(report.c_str(), stderr);
     }

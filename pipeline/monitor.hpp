@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -26,9 +27,11 @@ namespace esker::pipeline::detail {
 
 class Monitor {
  public:
-  /// `devices`: their names. `kernels`: streams with the kernels.
+  /// `devices`: their names. `kernels`: streams with the kernels. `on_throw`: in a catch clause, for what a
+  /// function of the user's throws.
   Monitor(std::string devices, const Options& options, const Topology& topology, const RunMemory& memory,
-          Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers, bool has_gpu);
+          Doorbell& bell, const std::vector<Stream>& kernels, HostWorkers& workers, bool has_gpu,
+          std::function<void()> on_throw);
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
@@ -53,12 +56,17 @@ class Monitor {
   bool kernels_have_ended();
   void end_loops();
   void flush_old();
+  template <class Call>
+  void call_user(const Call& call);
   void report_failures();
   void take_sample();
   void mark_outcome();
   void look_for_hang();
   std::string who_waits(const RunMemory::Snapshot& now) const;
   std::uint64_t frames_of(const RunMemory::Snapshot& now, std::uint32_t topic) const;
+  std::uint64_t dropped(const RunMemory::Snapshot& now, std::uint32_t topic) const;
+  bool have_all_ended() const;
+  std::string misuse(const SideState& side) const;
 
   const std::string devices_;
   const Options& options_;
@@ -67,6 +75,8 @@ class Monitor {
   Doorbell& bell_;
   const std::vector<Stream>& kernels_;
   HostWorkers& workers_;
+  const std::function<void()> on_throw_;
+  bool has_thrown_ = false;
   std::chrono::microseconds nap_{200};
   bool naps_short_;        // there is a GPU or a trace, or a frame has been seen that items are missing in
   bool are_told_ = false;  // all sides: the run has ended

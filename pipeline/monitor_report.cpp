@@ -13,6 +13,11 @@ std::uint64_t Monitor::frames_of(const RunMemory::Snapshot& now, std::uint32_t t
   return (now.word(t.tail) + t.positions() - 1) >> t.shift;
 }
 
+std::uint64_t Monitor::dropped(const RunMemory::Snapshot& now, std::uint32_t topic) const {
+  const PolledWord* const word = memory_.view(topology_.ends[topic].from).topics[topic].dropped;
+  return word == nullptr ? 0 : now.word(word);
+}
+
 std::string Monitor::who_waits(const RunMemory::Snapshot& now) const {
   std::string text;
   for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
@@ -26,7 +31,7 @@ std::string Monitor::who_waits(const RunMemory::Snapshot& now) const {
         const StageView& subscriber = memory_.host().stages[to];
         for (std::uint32_t i = 0; i < subscriber.n_inputs; ++i) {
           if (subscriber.inputs[i].topic != t) continue;
-          const std::uint64_t its = now.word(subscriber.inputs[i].done);
+          const std::uint64_t its = now.word(subscriber.inputs[i].done) + dropped(now, t);
           if (its < done) slowest = topology_.stages[to].name;
           done = std::min(done, its);
         }
@@ -38,7 +43,8 @@ std::string Monitor::who_waits(const RunMemory::Snapshot& now) const {
     }
     bool has_input = facts.kind == StageKind::kSource;
     for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
-      const std::uint64_t waiting = frames_of(now, stage.inputs[i].topic) - now.word(stage.inputs[i].done);
+      const std::uint64_t waiting = frames_of(now, stage.inputs[i].topic) -
+                                    dropped(now, stage.inputs[i].topic) - now.word(stage.inputs[i].done);
       if (waiting == 0) continue;
       has_input = true;
       why += fmt::format(" {} frames of '{}' are not done;", waiting,
@@ -83,8 +89,12 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     stage.items = count(kItems);
     stage.skipped = count(kSkipped);
     stage.busy = std::chrono::nanoseconds{count(kBusyNs)};
-    for (std::size_t i = 0; i < facts.inputs.size(); ++i)
+    const StageView& view = memory_.host().stages[s];  // whose inputs may stand in another order
+    for (const std::uint32_t t : facts.inputs) {
+      std::uint32_t i = 0;
+      while (view.inputs[i].topic != t) ++i;
       stage.starved += stage.starved_of.emplace_back(state.starved_ns[i].load_relaxed());
+    }
     for (const std::uint32_t t : facts.outputs)
       stage.blocked += stage.blocked_by.emplace_back(state.blocked_ns[t].load_relaxed());
     stage.busy = std::max(stage.busy - stage.blocked, std::chrono::nanoseconds{0});
@@ -115,10 +125,9 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     topic.fill_highest = fill.highest;
     for (const std::uint32_t s : ends.subscribers) {
       const StageFacts& facts = topology_.stages[s];
-      if (facts.inputs.size() == 1)
-        topic.bytes = report.stages[s].items / facts.parts * topology_.topics[t].item_bytes;
+      if (facts.inputs.size() == 1) topic.bytes = report.stages[s].items * topology_.topics[t].item_bytes;
     }
-    if (view.dropped != nullptr) topic.dropped = now.word(view.dropped);
+    topic.dropped = dropped(now, t);
     for (const std::uint32_t s : ends.subscribers) {
       const StageView& stage = memory_.host().stages[s];
       for (std::uint32_t i = 0; i < stage.n_inputs; ++i) {
@@ -129,6 +138,34 @@ Report Monitor::report(std::chrono::nanoseconds time) const {
     report.topics.push_back(std::move(topic));
   }
   return report;
+}
+
+bool Monitor::have_all_ended() const {
+  const RunMemory::Snapshot now = memory_.snapshot();
+  for (std::uint32_t s = 0; s < topology_.stages.size(); ++s) {
+    if (now.stage(memory_.host().states[s]).active.word.load_relaxed() != 0) return false;
+  }
+  return true;
+}
+
+std::string Monitor::misuse(const SideState& side) const {
+  const std::string& stage = topology_.stages.at(side.stage).name;
+  if (side.code == kOtherPipeline)
+    return fmt::format("stage '{}' published into topic {} of another pipeline", stage, side.values[0]);
+  const TopicFacts& topic = topology_.topics.at(side.values[0]);
+  switch (side.code) {
+    case kLoopHasEnded:
+      return fmt::format(
+          "stage '{}' published into '{}' at its end, which is in its own loop, and the loop had ended",
+          stage, topic.options.name);
+    case kTooManyItems:
+      return fmt::format("stage '{}' published a frame of {} items into '{}', whose frames have room for {}",
+                         stage, side.values[1], topic.options.name,
+                         topic.options.frame_bytes / topic.item_bytes);
+    default:
+      return fmt::format("stage '{0}' published into '{1}', which it does not name: say .into({1})", stage,
+                         topic.options.name);
+  }
 }
 
 void Monitor::throw_outcome(const Report& report) const {
@@ -146,6 +183,7 @@ void Monitor::throw_outcome(const Report& report) const {
     const auto topic = [&] { return topology_.topics.at(side.values[0]).options.name; };
     switch (how) {
       case Outcome::kStopped:
+        if (lost == 0 && have_all_ended()) break;  // before that
         raise(PipelineError::Reason::kStopped, "stopped on request");
         break;
       case Outcome::kFull:
@@ -156,14 +194,7 @@ void Monitor::throw_outcome(const Report& report) const {
                           stage(), topic(), topology_.topics.at(side.values[0]).options.frames));
         break;
       case Outcome::kMisuse:
-        raise(PipelineError::Reason::kMisuse,
-              side.code == kLoopHasEnded
-                  ? fmt::format(
-                        "stage '{}' published into '{}' at its end, which is in its own loop, and the loop "
-                        "had ended",
-                        stage(), topic())
-                  : fmt::format("stage '{0}' published into '{1}', which it does not name: say .into({1})",
-                                stage(), topic()));
+        raise(PipelineError::Reason::kMisuse, misuse(side));
         break;
       default:
         raise(PipelineError::Reason::kFailed, fmt::format("stage '{}' failed with code {} ({}, {})", stage(),

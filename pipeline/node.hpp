@@ -90,7 +90,7 @@ struct StageSpec {
   StageSpec on(std::uint32_t device) const {
     static_assert(kSide == Side::kDevice, "on() is for stages of on_device");
     StageSpec next = *this;
-    next.facts.side = 1 + device;
+    next.facts.side = device == ~0u ? device : 1 + device;  // refused, as all beyond the last one
     return next;
   }
   /// On a GPU a team first copies a frame that is in the host's memory into the GPU's: for functions that

@@ -55,6 +55,7 @@ class Pipeline {
   template <class T>
   Topic<T> topic(const TopicOptions& options = {}) {
     static_assert(std::is_trivially_copyable_v<T>, "items cross processors byte by byte");
+    static_assert(alignof(T) <= kLineBytes, "frames begin at multiples of 128 bytes");
     return {engine_.number(), engine_.add_topic(options, sizeof(T))};
   }
 
@@ -77,14 +78,15 @@ class Pipeline {
           held[1 + d] = devices_[d].resident_groups(kernel, options_.group_lanes);
       }
       engine_.prepare(facts, held);
-      serve_on_host(0, stages...);
-      for (std::uint32_t side = 1; side < held.size(); ++side)
-        launch(kernel, side, static_cast<std::uint32_t>(facts.size()));
+      begin([&] {
+        serve_on_host(0, stages...);
+        for (std::uint32_t side = 1; side < held.size(); ++side)
+          launch(kernel, side, static_cast<std::uint32_t>(facts.size()));
+      });
     } else {
       engine_.prepare(facts, held);
-      serve_on_host(0, stages...);
+      begin([&] { serve_on_host(0, stages...); });
     }
-    engine_.go();
   }
   /// Until the run has ended.
   const Report& wait() {
@@ -92,7 +94,7 @@ class Pipeline {
     return engine_.report();
   }
   /// Sources end, as if they had returned false, and what is under way is done. False: not within that time,
-  /// and the run has been stopped. wait() follows, which then throws.
+  /// and the run has been stopped. wait() follows, which then throws if that was before its end.
   bool drain(std::chrono::milliseconds deadline) {
     engine_.request_drain();
     if (engine_.wait_for(deadline)) return true;
@@ -106,6 +108,17 @@ class Pipeline {
   const Report& report() const { return engine_.report(); }
 
  private:
+  /// What throws leaves a pipeline that can run.
+  template <class Serve>
+  void begin(const Serve& serve) {
+    try {
+      serve();
+      engine_.go();
+    } catch (...) {
+      engine_.abandon();
+      throw;
+    }
+  }
   void serve_on_host(std::uint32_t) {}
   template <class First, class... Rest>
   void serve_on_host(std::uint32_t number, const First& first, const Rest&... rest) {

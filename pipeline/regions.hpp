@@ -59,7 +59,7 @@ class RegionSource {
 
 /// Owns the memory of a RegionTableView.
 ///
-/// Errors. Error{kOutOfMemory}.
+/// Errors. Error{kConfiguration}: fewer buffers than buffers_in_order(). Error{kOutOfMemory}.
 template <class T>
 class RegionTable {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -69,6 +69,11 @@ class RegionTable {
   /// order of their numbers; 0: all, and in any order.
   RegionTable(const Device& device, RegionSide side, const RegionGrid& grid, const Halo& halo,
               std::uint32_t buffers = 0)
+      : RegionTable{
+            detail::AnyNumber{}, device, side, grid, halo, detail::enough_buffers(grid, halo, buffers)} {}
+  /// Of fewer, too: then a region may wait for a buffer until the run is over.
+  RegionTable(detail::AnyNumber, const Device& device, RegionSide side, const RegionGrid& grid,
+              const Halo& halo, std::uint32_t buffers)
       : grid_{grid}, halo_{halo}, memory_{device, side, grid, 3, buffers, sizeof(T), "regions that arrive"} {
     memory_.set_words(0, [&](std::uint32_t target) { return grid.needs_of(target, halo).count(); });
     memory_.set_words(1, [&](std::uint32_t region) { return grid.readers_of(region, halo).count(); });

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <esker/device/error.hpp>
+#include <esker/error.hpp>
 #include <esker/pipeline/regions_grid.hpp>
 
 namespace esker::pipeline {
@@ -52,6 +53,16 @@ std::uint32_t buffers_in_order(const RegionGrid& grid, const Halo& halo) {
   std::int32_t held = 0, most = 1;
   for (const std::int32_t c : change) most = std::max(most, held += c);
   return static_cast<std::uint32_t>(most);
+}
+
+std::uint32_t detail::enough_buffers(const RegionGrid& grid, const Halo& halo, std::uint32_t buffers) {
+  if (buffers == 0 || buffers >= grid.count()) return buffers;
+  if (const std::uint32_t needed = buffers_in_order(grid, halo); buffers < needed) {
+    throw Error(Error::Kind::kConfiguration,
+                "RegionTable: " + std::to_string(buffers) + " buffers, and regions that come in order need " +
+                    std::to_string(needed));
+  }
+  return buffers;
 }
 
 }  // namespace esker::pipeline

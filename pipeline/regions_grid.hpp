@@ -151,4 +151,10 @@ struct RegionGrid {
 /// as are still to be read at a time.
 ESKER_API std::uint32_t buffers_in_order(const RegionGrid& grid, const Halo& halo);
 
+namespace detail {
+struct AnyNumber {};
+/// `buffers`, of a table, for which it must be enough; 0 is all.
+ESKER_API std::uint32_t enough_buffers(const RegionGrid& grid, const Halo& halo, std::uint32_t buffers);
+}  // namespace detail
+
 }  // namespace esker::pipeline

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <set>
 
+#include <fmt/format.h>
+
 #include <esker/error.hpp>
 #include <esker/pipeline/crossing.hpp>
 
@@ -13,6 +15,10 @@ namespace esker::pipeline::detail {
 
 namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+
+std::uint64_t flush_ns(const TopicOptions& options) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(options.flush_after.count(), 0)) * 1000;
+}
 }  // namespace
 
 void* RunMemory::Arena::take_bytes(std::size_t bytes) {
@@ -59,10 +65,12 @@ RunMemory::RunMemory(const std::vector<Device>& devices, MemoryPool& pool, const
     side.view->side = arena(kHostSide).take<SideState>();
     side.view->claimed = side.arena.take<PolledWord>();
     side.view->failures = side.arena.take<PolledWord>();
+    side.view->passed_on = side.arena.take<PolledWord>();
     side.view->drain = drain;
     side.view->stop = side.arena.take<PolledWord>();
     side.view->n_topics = static_cast<std::uint32_t>(topology.topics.size());
     side.view->n_stages = static_cast<std::uint32_t>(topology.stages.size());
+    side.view->pipeline = topology.pipeline;
   }
   for (std::uint32_t t = 0; t < topology.topics.size(); ++t) lay_out_topic(t);
   for (std::uint32_t s = 0; s < topology.stages.size(); ++s) lay_out_stage(s, teams[s]);
@@ -106,6 +114,7 @@ TopicView RunMemory::ring(std::uint32_t number, Arena& producers, Arena& polled,
   view.stride = stride_of(number);
   view.frames = frames;
   view.subscriptions = subscriptions;
+  view.flush_ns = flush_ns(facts.options);
   const Topology::TopicEnds& ends = topology_.ends[number];
   view.is_in_loop = ends.is_in_loop ? 1 : 0;
   view.rings_publish = ends.from == kHostSide && ends.to.contains(kHostSide) ? 1 : 0;
@@ -133,8 +142,13 @@ void RunMemory::lay_out_topic(std::uint32_t number) {
   const bool crosses = ends.crosses();
   Crossing crossing = crosses ? facts.options.crossing : Crossing::kDirect;
   if (crossing == Crossing::kAuto) {
-    const bool is_batched =
-        crosses && !ends.is_in_loop && facts.options.frame_bytes >= batched_from(devices_.front());
+    // The first GPU that it touches: measured frames are a kind of device's.
+    std::uint32_t side = ends.from;
+    for (const std::uint32_t to : ends.to) {
+      if (!arena(side).is_device()) side = to;
+    }
+    const Device& device = side == kHostSide ? devices_.front() : devices_[side - 1];
+    const bool is_batched = crosses && !ends.is_in_loop && facts.options.frame_bytes >= batched_from(device);
     crossing = is_batched ? Crossing::kBatched : Crossing::kDirect;
   }
   if (crossing == Crossing::kBatched && ends.is_in_loop)
@@ -223,12 +237,10 @@ void RunMemory::lay_out_stage(std::uint32_t number, std::uint32_t teams) {
   for (const std::uint32_t t : facts.outputs) {
     if (t != view.maps_to) view.outputs |= 1u << t;
     if (view.loop != kNone && topology_.is_inside(t, view.loop)) view.inside |= 1u << t;
-    const auto flush = static_cast<std::uint64_t>(
-                           std::max<std::int64_t>(topology_.topics[t].options.flush_after.count(), 0)) *
-                       1000;
     // What a loop waits for comes out of it: nothing else will fill its frames.
     if ((view.inside >> t & 1u) != 0) view.flush_ns = 0;
-    if (!topology_.ends[t].is_in_loop) view.flush_ns = std::min(view.flush_ns, flush);
+    if (!topology_.ends[t].is_in_loop)
+      view.flush_ns = std::min(view.flush_ns, flush_ns(topology_.topics[t].options));
   }
   // A stage of a loop takes what is in the loop before what would fill it.
   std::vector<std::uint32_t> inputs = facts.inputs;
@@ -291,7 +303,11 @@ void RunMemory::lay_out_loop(std::uint32_t number) {
       const bool inside = topology_.is_inside(input.topic, number);
       std::uint32_t& n = inside ? loop.n_inside : loop.n_outside;
       if (n == LoopView::kMost)
-        throw Error(Error::Kind::kConfiguration, "pipeline: a loop has more than 16 topics");
+        throw Error(
+            Error::Kind::kConfiguration,
+            fmt::format("pipeline: the stages of the loop of '{}' subscribe more than {} times to topics "
+                        "{} it",
+                        topology_.stages[s].name, LoopView::kMost, inside ? "of" : "from outside"));
       (inside ? loop.inside : loop.outside)[n++] = LoopView::End{
           input.topic, from.shift, input.done, from.tail, from.end, host().outside_producers[input.topic]};
     }

@@ -39,7 +39,7 @@ class RunMemory {
   /// In the device's memory; null: the side is the host's.
   const RunView* on_device(std::uint32_t side) const { return sides_[side].on_device; }
   const std::vector<Crossed>& crossed() const { return crossed_; }
-  const SideState& state(std::uint32_t side) const { return *view(side).side; }
+  SideState& state(std::uint32_t side) const { return *view(side).side; }
   /// Of several devices: nobody among their teams reads all of its words.
   const std::vector<LoopView>& loops_of_several() const { return loops_of_several_; }
   /// What the words of all sides say, at some time between the call and its end. The devices' are copied, all

@@ -17,9 +17,9 @@ inline constexpr std::uint32_t kNone = ~0u, kGone = kNone - 1;
 enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kFull, kMisuse };
 
 /// What a stage did wrong: the code of Outcome::kMisuse.
-inline constexpr std::int32_t kNotNamed = 0, kLoopHasEnded = 1;
+inline constexpr std::int32_t kNotNamed = 0, kLoopHasEnded = 1, kOtherPipeline = 2, kTooManyItems = 3;
 
-/// A failed frame, on its way to the user.
+/// A failed frame, on its way to the user: number n is in place n modulo kMostFailures.
 struct FailedFrame {
   std::uint32_t stage;
   std::int32_t code;
@@ -34,7 +34,8 @@ struct SideState {
   std::uint32_t stage;
   std::int32_t code;
   std::uint64_t values[2];
-  FailedFrame failed[kMostFailures];
+  FailedFrame failed[kMostFailures];  // a ring
+  PolledWord taken;                   // of these, by the host
 
   Outcome how() const { return static_cast<Outcome>(outcome.word.load_acquire()); }  // [outcome]
 };
@@ -123,11 +124,13 @@ struct RunView {
   PolledWord* outside_producers[kMostTopics];  // of them, those outside of the topic's loop
   const LoopView* loops[kMostStages];
   SideState* side;
-  PolledWord* claimed;   // in this side's memory: not 0, one of it has ended the run
-  PolledWord* failures;  // likewise: frames that it has marked as failed
-  PolledWord* drain;     // of the host: not 0: sources end
-  PolledWord* stop;      // in this side's memory: not 0, another side has ended the run
+  PolledWord* claimed;    // in this side's memory: not 0, one of it has ended the run
+  PolledWord* failures;   // likewise: how often it has marked a frame as failed
+  PolledWord* passed_on;  // likewise: of these, those for which there was a place
+  PolledWord* drain;      // of the host: not 0: sources end
+  PolledWord* stop;       // in this side's memory: not 0, another side has ended the run
   std::uint32_t n_topics, n_stages;
+  std::uint32_t pipeline;  // whose it is: of a Topic, too
 
   ESKER_HD bool is_over() const {
     return stop->word.load_relaxed() != 0 || claimed->word.load_relaxed() != 0;
@@ -145,9 +148,12 @@ struct RunView {
   }
   ESKER_HD void add_failure(std::uint32_t stage, std::int32_t code, std::uint64_t frame, std::uint64_t tag,
                             std::uint64_t a, std::uint64_t b) const {
-    const std::uint64_t number = failures->word.fetch_add_relaxed(1);
-    if (number >= kMostFailures) return;  // it is counted
-    FailedFrame& to = side->failed[number];
+    (void)failures->word.fetch_add_relaxed(1);
+    std::uint64_t number = passed_on->word.load_relaxed();
+    do {
+      if (number - side->taken.word.load_acquire() >= kMostFailures) return;  // [taken]
+    } while (!passed_on->word.compare_exchange_relaxed(number, number + 1));
+    FailedFrame& to = side->failed[number % kMostFailures];
     to.stage = stage;
     to.code = code;
     to.frame = frame;

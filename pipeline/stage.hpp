@@ -70,6 +70,7 @@ class Stage {
   /// when flush_after has passed.
   template <class T>
   ESKER_ALWAYS_INLINE ESKER_HD void emit(const Topic<T>& to, const std::type_identity_t<T>& item) {
+    if (!may_publish_into(to)) return;
     auto together = lanes_together();
     bool is_left = true;
     while (together.any(is_left)) {
@@ -87,10 +88,10 @@ class Stage {
   /// A frame to be filled, of `capacity` items; data is null when the run is over.
   template <class T>
   ESKER_HD Frame<T> open(const Topic<T>& to) {
-    const detail::TopicView& topic = run_.topics[to.number];
     const std::uint64_t frame =
-        team_.of_leader([&] { return may_publish_into(to.number) ? reserve_frame(to.number) : kNoFrame; });
+        team_.of_leader([&] { return may_publish_into(to) ? reserve_frame(to.number) : kNoFrame; });
     if (frame == kNoFrame) return {};
+    const detail::TopicView& topic = run_.topics[to.number];
     return {topic.items<T>(frame),
             0,
             topic.capacity,
@@ -103,6 +104,7 @@ class Stage {
   ESKER_HD void publish(const Topic<T>& to, const Frame<T>& frame) {
     if (frame.data == nullptr) return;
     team_.leader([&] {
+      if (!may_publish_into(to) || !may_have(to.number, frame.count)) return;
       const detail::TopicView& topic = run_.topics[to.number];
       (void)topic.add_filled(frame.number, topic.positions());
       topic.publish(frame.number, frame.count, frame.tag, frame.born_ns, false);
@@ -131,7 +133,13 @@ class Stage {
       return add(positions);
     }
   }
-  ESKER_HD bool may_publish_into(std::uint32_t topic) const {
+  template <class T>
+  ESKER_HD bool may_publish_into(const Topic<T>& to) const {
+    const std::uint32_t topic = to.number;
+    if (to.pipeline != run_.pipeline) {
+      run_.end(detail::Outcome::kMisuse, number_, detail::kOtherPipeline, topic, 0);
+      return false;
+    }
     if ((run_.stages[number_].outputs >> topic & 1u) == 0) {
       run_.end(detail::Outcome::kMisuse, number_, detail::kNotNamed, topic, 0);
       return false;
@@ -143,6 +151,12 @@ class Stage {
       }
     }
     return true;
+  }
+  /// A frame of it has room for so many items.
+  ESKER_HD bool may_have(std::uint32_t topic, std::uint32_t items) const {
+    if (items <= run_.topics[topic].capacity) return true;
+    run_.end(detail::Outcome::kMisuse, number_, detail::kTooManyItems, topic, items);
+    return false;
   }
   /// The topic is in a loop, and this stage is not. It waits for room before it takes a position, not after:
   /// a stage of the loop may get the next one of the same frame, and would wait for a stage that waits for
@@ -231,7 +245,6 @@ class Stage {
   template <class View, class T>
   ESKER_ALWAYS_INLINE ESKER_HD bool emit_into(View& together, std::uint32_t number, const T& item,
                                               bool active) {
-    if (!may_publish_into(number)) return active;
     const detail::TopicView& topic = run_.topics[number];
     const Position mine = together.position_among(active);
     std::uint64_t first = 0;
@@ -270,7 +283,7 @@ class Stage {
     const detail::TopicView& topic = run_.topics[number];
     if (place != 0) return wait_until_open(number, frame);
     if (!wait_for_room(number, frame)) return false;
-    topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns());
+    topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns(), Team::now_ns());
     return true;
   }
 

@@ -63,7 +63,10 @@ class StageWork {
             node.function(self, frame.data[k]);
         }
       }
-      team_.leader([&] { finish(input, topic, number); });
+      team_.leader([&] {
+        finish(input, topic, number);
+        flush_old();
+      });
     }
     ++frames_;
     if (ticket % stage.parts == 0) items_ += frame.count;
@@ -94,13 +97,16 @@ class StageWork {
   /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
   /// its items might take a frame.
   ESKER_HD void flush_outputs() const {
-    bool has_flushed = false;
-    for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
-      if ((view().outputs >> t & 1u) == 0) continue;
-      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0)
-        has_flushed = run_.topics[t].flush() || has_flushed;
-    }
-    if (has_flushed) team_.ring();
+    flush_each([](const TopicView& topic) { return topic.flush(); });
+  }
+  /// The same while there is something to do, by time. What threads emit outside of loops the host's monitor
+  /// flushes, also during a call.
+  ESKER_HD void flush_old() {
+    if (view().outputs == 0 || (Team::kIsThread && view().inside == 0)) return;
+    const std::uint64_t now_ns = Team::now_ns();
+    if (now_ns - looked_ns_ < kFlushLookNs) return;
+    looked_ns_ = now_ns;
+    flush_each([&](const TopicView& topic) { return topic.flush_old(now_ns); });
   }
   /// Once, by the leader: a team keeps its counts.
   ESKER_HD void add_counts(std::uint64_t busy_ns) const {
@@ -117,6 +123,18 @@ class StageWork {
   std::uint64_t frames_ = 0;
 
  private:
+  static constexpr std::uint64_t kFlushLookNs = 50'000;
+
+  template <class Flush>
+  ESKER_HD void flush_each(const Flush& flush) const {
+    bool has_flushed = false;
+    for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
+      if ((view().outputs >> t & 1u) == 0) continue;
+      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0)
+        has_flushed = flush(run_.topics[t]) || has_flushed;
+    }
+    if (has_flushed) team_.ring();
+  }
   ESKER_HD void count(StageCount what, std::uint64_t n) const {
     (void)state().counts[what].fetch_add_relaxed(n);
   }
@@ -187,7 +205,7 @@ class StageWork {
     const auto await_room = [&] {
       if (!is_first) return self.wait_until_open(stage.maps_to, frame.number) ? 1u : 0u;
       if (!has_room_ && !self.wait_for_room(stage.maps_to, frame.number)) return 0u;
-      if (stage.parts > 1 && !Team::kIsThread) to.open(frame.number, frame.born_ns);
+      if (stage.parts > 1 && !Team::kIsThread) to.open(frame.number, frame.born_ns, 0);
       return 1u;
     };
     if (team_.of_leader(await_room) == 0) return false;
@@ -195,9 +213,10 @@ class StageWork {
     out.count = frame.count < out.capacity ? frame.count : out.capacity;
     if (stage.parts > 1) {
       // A part of the items, from a multiple of 64 on, of both frames.
-      const auto part = static_cast<std::uint32_t>(ticket % stage.parts);
-      const std::uint32_t each = ((out.count + stage.parts - 1) / stage.parts + 63) / 64 * 64;
-      const std::uint32_t first = part * each < out.count ? part * each : out.count;
+      const std::uint64_t part = ticket % stage.parts;
+      const std::uint32_t each = ((out.count - 1) / stage.parts + 64) / 64 * 64;
+      const std::uint32_t first =
+          part * each < out.count ? static_cast<std::uint32_t>(part * each) : out.count;
       const std::uint32_t n = out.count - first < each ? out.count - first : each;
       if (!was_failed) {
         const Frame<const typename Node::Item> some{frame.data + first, n,         n,
@@ -210,6 +229,7 @@ class StageWork {
     }
     const bool has_failed = was_failed || team_.any(self.has_failed());
     team_.leader([&] {
+      if (!self.may_have(stage.maps_to, out.count)) return;
       if (has_failed) to.notes[to.slot_of(frame.number)].voids.store_relaxed(1);  // of a map: it has failed
       if (!to.add_filled_part(frame.number, stage.parts)) return;
       SlotNotes& notes = to.notes[to.slot_of(frame.number)];
@@ -249,6 +269,7 @@ class StageWork {
   }
 
   std::uint64_t items_ = 0, skipped_ = 0;
+  std::uint64_t looked_ns_ = 0;  // the leader's: when it last looked for items that have waited too long
 };
 
 ESKER_PASS_END

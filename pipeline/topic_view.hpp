@@ -50,6 +50,7 @@ struct Progress {
 /// What producers keep of a frame of items that are emitted one at a time.
 struct SlotNotes {
   Word voids;  // positions without an item; of a map, whose parts may all say so: not 0: the frame has failed
+  Word opened_ns;  // by the producers' clock
   std::uint64_t born_ns;
 };
 
@@ -88,6 +89,7 @@ struct TopicView {
   std::uint32_t is_in_loop;  // its producers may be those that it waits for
   PolledWord* drops_from;    // WhenFull::kDropOldest: `next` of the one subscriber; else null
   PolledWord* dropped;       // frames
+  std::uint64_t flush_ns;    // items wait so long at most for others
   Progress room;             // that producers have found
 
   ESKER_HD std::uint64_t slots() const { return std::uint64_t{1} << slots_shift; }
@@ -172,9 +174,10 @@ struct TopicView {
     publish(frame, count, 0, notes[slot].born_ns, false);
   }
   /// Whoever reserved position 0, once the slot is free.
-  ESKER_HD void open(std::uint64_t frame, std::uint64_t born_ns) const {
+  ESKER_HD void open(std::uint64_t frame, std::uint64_t born_ns, std::uint64_t now_ns) const {
     const std::uint64_t slot = slot_of(frame);
     notes[slot].born_ns = born_ns;
+    notes[slot].opened_ns.store_relaxed(now_ns);
     opened[slot].store_release(round_of(frame) + 1);  // [reuse]
   }
   ESKER_HD bool is_open(std::uint64_t frame) const {
@@ -194,6 +197,13 @@ struct TopicView {
       return true;
     }
     return false;
+  }
+  /// The same of a frame that has been open for flush_ns.
+  ESKER_HD bool flush_old(std::uint64_t now_ns) const {
+    const std::uint64_t position = tail->word.load_relaxed(), frame = position >> shift;
+    if ((position & (positions() - 1)) == 0 || !is_open(frame)) return false;
+    const std::uint64_t opened_ns = notes[slot_of(frame)].opened_ns.load_relaxed();
+    return now_ns > opened_ns && now_ns - opened_ns >= flush_ns && flush();
   }
   /// There will be no more frames than have been reserved, which are whole ones.
   ESKER_HD void close(std::uint64_t frames_in_all) const { end->word.store_release(frames_in_all); }  // [end]

@@ -203,6 +203,7 @@ std::set<std::uint32_t> Topology::sides_of(std::uint32_t loop_number) const {
 Topology Topology::check(std::uint32_t pipeline, const std::vector<TopicFacts>& topics,
                          const std::vector<StageFacts>& stages, const std::vector<Device>& devices) {
   Topology t;
+  t.pipeline = pipeline;
   t.n_devices = static_cast<std::uint32_t>(devices.size());
   t.topics = topics;
   t.stages = stages;

@@ -31,6 +31,7 @@ struct Topology {
   std::vector<std::uint32_t> loop;   // of stages: its number; kNone
   std::vector<std::uint32_t> depth;  // of stages: how many are between it and the sources
   std::uint32_t n_loops = 0, n_devices = 0;
+  std::uint32_t pipeline = 0;  // its number
 
   /// Errors Error{kConfiguration}: says what is wrong with the pipeline.
   static Topology check(std::uint32_t pipeline, const std::vector<TopicFacts>& topics,

@@ -258,6 +258,7 @@ void Program::clear_results() {
 
 void Program::feed_back() {
   if (shape_.graph != "cg") return;
+  if (values_of("rho'")[0] == 0) return fill();  // nothing is left to be solved
   for (const char* name : {"x", "r", "p", "rho"}) {
     const std::span<float> from = values_of(std::string(name) + "'"), to = values_of(name);
     std::copy(from.begin(), from.end(), to.begin());

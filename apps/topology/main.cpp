@@ -2,6 +2,7 @@
 // them take.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -24,7 +25,7 @@ using namespace esker::transfer;
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path);
-  if (!in) harness::usage(fmt::format("'{}' cannot be read", path));
+  if (!in || std::filesystem::is_directory(path)) harness::usage(fmt::format("'{}' cannot be read", path));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -331,7 +331,8 @@ TEST(Pipeline, FeedsALoopThatHasNoRoom) {
 struct LateRound {
   Round round;
   ESKER_HD void operator()(auto& stage, const std::uint32_t& n) const {
-    for (volatile int i = 0; i < 5000; i = i + 1) {
+    for (volatile int i = 0; i < 5000;) {
+      i = i + 1;
     }
     round(stage, n);
   }

@@ -364,7 +364,9 @@ TEST(RegionTable, NeedsTheBuffersThatItSaysForRegionsInOrder) {
     const std::uint32_t needed = buffers_in_order(p.grid, p.halo);
     for (const std::uint32_t buffers : {needed, needed - 1}) {
       if (buffers == 0) continue;
-      Table table(device, RegionSide::kHost, p.grid, p.halo, buffers);
+      if (buffers < needed && needed <= p.grid.count())
+        EXPECT_THROW(Table(device, RegionSide::kHost, p.grid, p.halo, buffers), Error);
+      Table table(detail::AnyNumber{}, device, RegionSide::kHost, p.grid, p.halo, buffers);
       ImpatientTeam team;
       bool all = true;
       for (std::uint32_t region = 0; region < p.grid.count() && all; ++region)
@@ -410,7 +412,7 @@ TEST(RegionTable, TakesInRegionsFromManyThreads) {
 
 TEST(RegionTable, GivesUpWhenTheRunIsOver) {
   const Problem p = five_points({6, 1, 1}, {2, 1, 1});
-  Table table(Device::open("cpu"), RegionSide::kHost, p.grid, p.halo, 1);
+  Table table(detail::AnyNumber{}, Device::open("cpu"), RegionSide::kHost, p.grid, p.halo, 1);
   ImpatientTeam team;
   const auto nothing = [](auto, const auto&) {};
   EXPECT_TRUE(table.view().receive(team, 0, cells_in_round(p, 0, 0).data(), nothing));

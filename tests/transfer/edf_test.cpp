@@ -141,6 +141,17 @@ TEST(EdfTest, UtilisationOfExactlyOneFits) {
   EXPECT_TRUE(test_edf(above).is_overloaded);
 }
 
+TEST(EdfTest, TakesPeriodsOfAnyLength) {
+  const std::uint64_t never = ~std::uint64_t{0};
+  const SporadicTask two[] = {{1, never}, {1, never}};
+  EXPECT_TRUE(test_edf(two).is_feasible);
+  // One without a deadline, in no time: of 2^64 / 1000 intervals the first few tell.
+  const SporadicTask fits[] = {{1, 1000}, {1000, never}}, does_not[] = {{1, 1000}, {1001, never}};
+  EXPECT_TRUE(test_edf(fits).is_feasible);
+  EXPECT_EQ(test_edf(does_not).interval, 1001u);
+  EXPECT_EQ(test_edf(does_not).needed, 1002u);
+}
+
 TEST(EdfTest, RefusesAPeriodOfZero) {
   const SporadicTask tasks[] = {{1, 5}, {1, 0}};
   try {

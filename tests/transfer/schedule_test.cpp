@@ -282,6 +282,19 @@ TEST(Timeline, RefusesWhatIsNoStream) {
             "batch: stream 1: a copy from MEM to MEM: at least one end is a device");
   EXPECT_EQ(refusal({t.host(), t.device(0), -5}),
             "batch: stream 1: -5 bytes and a kernel of 0 s: neither may be negative");
+  EXPECT_EQ(refusal({t.device(0), t.device(0), 5}),
+            "batch: stream 1: a copy within GPU0 uses no link: copy_batch() or a kernel does it");
+  for (const double pieces : {-100.0, 0.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    EXPECT_NE(refusal({t.host(), t.device(0), 5, 0, pieces}).find("pieces: at least 1"), std::string::npos);
+}
+
+TEST(Timeline, AReplayIsOfTheSameWays) {
+  const Topology t = example_system();
+  const std::vector<StreamModel> there{to_device(t, 0, 1), to_device(t, 1, 1)},
+      others{to_device(t, 0, 1), to_device(t, 2, 1)};
+  const Timeline schedule = align_ends(t, there);
+  EXPECT_EQ(replay(t, there, schedule).makespan_s, schedule.makespan_s);
+  EXPECT_THROW((void)replay(t, others, schedule), esker::Error);
 }
 
 TEST(Timeline, NothingTakesNoTime) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <random>
 
 #include <esker/error.hpp>
@@ -36,6 +37,10 @@ TEST(Topology, RefusesByName) {
   EXPECT_EQ(refusal([&] { (void)t.route(a, b); }), "topology 'mine': no route leads from A to B");
   EXPECT_EQ(refusal([&] { (void)t.device(1); }), "topology 'mine': device 1 is not there: it has 1");
   EXPECT_NE(refusal([&] { t.connect(a, b, {0}, {1}); }).find("link A -> B: 0 bytes/s"), std::string::npos);
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const LinkRate& rate :
+       {LinkRate{1e-320}, LinkRate{1e9, 1e-320}, LinkRate{1e9, 0, infinite}, LinkRate{1e9, 0, 0, infinite}})
+    EXPECT_NE(refusal([&] { t.connect(a, b, rate, {1e9}); }).find("link A -> B: "), std::string::npos);
 }
 
 TEST(Topology, AProfileThatLacksALinkIsRefusedByName) {

@@ -28,6 +28,8 @@ void check(const Topology& topology, std::size_t index, const StreamModel& strea
     refuse_stream(index, fmt::format("{} bytes and a kernel of {} s: neither may be negative", stream.bytes,
                                      stream.kernel_s));
   }
+  if (!is_amount(stream.pieces) || stream.pieces < 1)
+    refuse_stream(index, fmt::format("{} pieces: at least 1", stream.pieces));
   const auto& nodes = topology.nodes();
   if (stream.to >= nodes.size() || stream.from >= nodes.size()) {
     refuse_stream(index, fmt::format("node {} is not in topology '{}', which has {}",
@@ -42,6 +44,9 @@ void check(const Topology& topology, std::size_t index, const StreamModel& strea
         refuse_stream(index, fmt::format("{} is a {}: copies go between memories and devices",
                                          nodes[node].name, to_string(nodes[node].kind)));
     }
+    if (stream.from == stream.to && nodes[stream.to].kind == Kind::kDevice)
+      refuse_stream(index, fmt::format("a copy within {} uses no link: copy_batch() or a kernel does it",
+                                       nodes[stream.to].name));
     if (nodes[stream.from].kind == Kind::kMemory && nodes[stream.to].kind == Kind::kMemory) {
       refuse_stream(index, fmt::format("a copy from {} to {}: at least one end is a device",
                                        nodes[stream.from].name, nodes[stream.to].name));

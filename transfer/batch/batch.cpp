@@ -139,10 +139,11 @@ bool BatchHandle::is_done() const {
   return state_->done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-const BatchReport& BatchHandle::synchronize() const {
+const BatchReport& BatchHandle::synchronize() const& {
   state_->done.get();
   return state_->report;
 }
+BatchReport BatchHandle::synchronize() && { return synchronize(); }
 
 class BatchQueue::Impl {
  public:
@@ -226,7 +227,7 @@ class BatchQueue::Impl {
       return admission;
     }
     admission.is_accepted = true;
-    state->deadline = state->called + deadline;
+    if (deadline < Clock::time_point::max() - state->called) state->deadline = state->called + deadline;
     add_locked(state);
     admission.batch.emplace(state);
     return admission;

@@ -53,7 +53,8 @@ class ESKER_API BatchHandle {
 
   bool is_done() const;
   /// Waits until it is. Throws what its kernels or copies threw.
-  const BatchReport& synchronize() const;
+  const BatchReport& synchronize() const&;
+  BatchReport synchronize() &&;
 
  private:
   std::shared_ptr<State> state_;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <esker/error.hpp>
+#include <esker/transfer/dot_text.hpp>
 
 #include <fmt/format.h>
 
@@ -21,14 +22,7 @@ namespace esker::transfer {
 
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
+std::string quoted(const std::string& text) { return '"' + detail::dot_text(text) + '"'; }
 
 std::string in_gigabytes(const LinkRate& rate) {
   if (!std::isfinite(rate.bytes_per_s)) return "?";

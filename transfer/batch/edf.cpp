@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+#include <span>
 #include <vector>
 
 #include <boost/multiprecision/cpp_int.hpp>
@@ -26,6 +26,24 @@ void check(std::span<const SporadicTask> tasks) {
                               tasks[i].period));
     }
   }
+}
+
+/// Intervals beyond it need no look: shorter than the last task's period, and where `cost` and what the tasks
+/// before it need of so much time would be more than that.
+std::uint64_t longest_interval(std::span<const SporadicTask> tasks, std::span<const std::size_t> order) {
+  const SporadicTask& last = tasks[order.back()];
+  Wide used = 0, whole = 1;  // of the time, by the others: a fraction
+  for (const std::size_t j : order.first(order.size() - 1)) {
+    used = used * tasks[j].period + whole * tasks[j].cost;
+    whole *= tasks[j].period;
+    const Wide common = boost::multiprecision::gcd(used, whole);
+    used /= common;
+    whole /= common;
+  }
+  const Wide longest = last.period - 1;
+  if (used >= whole) return static_cast<std::uint64_t>(longest);
+  const Wide enough = last.cost * whole / (whole - used) + 1;
+  return static_cast<std::uint64_t>(std::min(enough, longest));
 }
 
 }  // namespace
@@ -62,22 +80,22 @@ EdfResult test_edf(std::span<const SporadicTask> tasks) {
   for (std::size_t i = 1; i < order.size(); ++i) {
     const SporadicTask& task = tasks[order[i]];
     const std::uint64_t first = tasks[order[0]].period;
-    if (task.period <= first + 1) continue;
-    // The right side changes at 1 more than a multiple of a period; the left side is least there.
-    std::vector<std::uint64_t> intervals{first + 1};
-    for (std::size_t j = 0; j < i; ++j) {
-      const std::uint64_t period = tasks[order[j]].period;
-      for (std::uint64_t k = 1; k <= (task.period - 2) / period; ++k) {
-        if (k * period + 1 > first) intervals.push_back(k * period + 1);
-      }
-    }
-    std::sort(intervals.begin(), intervals.end());
-    for (const std::uint64_t interval : intervals) {
+    if (task.period - 1 <= first) continue;
+    const std::uint64_t longest = longest_interval(tasks, std::span(order).first(i + 1));
+    // What is needed grows at 1 more than a multiple of a period: the interval is shortest for it there.
+    for (std::uint64_t interval = first + 1; interval <= longest;) {
       Wide needed = task.cost;
+      std::uint64_t next = ~std::uint64_t{0};
       for (std::size_t j = 0; j < i; ++j) {
-        needed += Wide{(interval - 1) / tasks[order[j]].period} * tasks[order[j]].cost;
+        const std::uint64_t period = tasks[order[j]].period, past = (interval - 1) / period * period;
+        needed += Wide{(interval - 1) / period} * tasks[order[j]].cost;
+        if (past < ~std::uint64_t{0} - period) next = std::min(next, past + period + 1);
       }
-      if (needed <= interval) continue;
+      if (needed <= interval) {
+        if (next == ~std::uint64_t{0}) break;
+        interval = next;
+        continue;
+      }
       result.is_feasible = false;
       result.task = order[i];
       result.interval = interval;

@@ -36,7 +36,8 @@ struct EdfResult {
 /// by when its tasks happen to start. A set of periodic tasks with given phases may meet its deadlines though
 /// this says no; with all phases possible it is exact for them too. Computed in whole numbers.
 ///
-/// Takes time in proportion to the number of releases of other tasks within the longest period.
+/// Takes time in proportion to the number of releases of other tasks within the longest period, or within
+/// cost_i / (1 - what the shorter tasks use) where that is less.
 ///
 /// Errors. Error{kTransfer}: a period or a cost of 0, by the task's place.
 ESKER_API EdfResult test_edf(std::span<const SporadicTask> tasks);

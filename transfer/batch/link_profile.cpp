@@ -41,7 +41,9 @@ constexpr const char *kModule = "transfer", *kWhat = "links";
 
 }  // namespace
 
-std::string to_json(const LinkProfile& profile) { return json_of(profile).dump(2); }
+std::string to_json(const LinkProfile& profile) {
+  return json_of(profile).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 LinkProfile profile_from_json(const std::string& text, const std::string& where) {
   try {
@@ -83,7 +85,8 @@ Topology calibrated(Topology topology, const LinkProfile& profile) {
 }
 
 void keep_profile(const LinkProfile& profile) {
-  keep_machine(kModule, kWhat, profile.machine, json_of(profile).dump());
+  keep_machine(kModule, kWhat, profile.machine,
+               json_of(profile).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 LinkProfile kept_profile(const std::string& machine) {

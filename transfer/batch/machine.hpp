@@ -42,7 +42,7 @@ struct MeasureOptions {
 /// copying; and, where devices reach each other, the same between neighbours.
 ///
 /// Contract. Nothing else copies meanwhile.
-/// Errors.   Error{kDevice}, Error{kOutOfMemory}.
+/// Errors.   Error{kTransfer}: most_bytes is below 64 KiB. Error{kDevice}, Error{kOutOfMemory}.
 ESKER_API LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions& options = {});
 
 }  // namespace esker::transfer

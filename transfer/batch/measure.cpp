@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <esker/error.hpp>
 #include <esker/transfer/batch/batch.hpp>
 #include <esker/transfer/batch/execution.hpp>
 #include <esker/transfer/batch/machine.hpp>
@@ -119,6 +122,8 @@ void fit_both(const std::vector<double>& times_there, const std::vector<double>&
   // Where times are noise, it would come to nothing.
   last.both_bytes_per_s = std::min(last.bytes_per_s, std::max(n - alone * last.bytes_per_s, n / 4) / overlap);
 }
+
+constexpr std::size_t kLeastBytes = std::size_t{64} << 10;  // some sizes, for a line
 
 /// Each way alone, and each with the opposite one, which follows it. All sizes of all ways take turns, so
 /// that whatever else the machine does meets each alike.
@@ -244,6 +249,9 @@ LinkProfile measure_links(std::span<const Device> devices, const MeasureOptions&
   const bool is_simulated = !devices.empty() && devices[0].backend() == Backend::kSimulated;
   const std::size_t most =
       options.most_bytes != 0 ? options.most_bytes : std::size_t{1} << (is_simulated ? 22 : 26);
+  if (most < kLeastBytes)
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("measure_links: largest copies of {} bytes: at least {}", most, kLeastBytes));
   Probe probe(devices, topology, most);
   std::vector<LinkRate> there(devices.size()), back(devices.size());
   std::map<std::uint32_t, std::vector<std::size_t>> below;  // link that leads down: devices

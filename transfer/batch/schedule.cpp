@@ -151,6 +151,14 @@ Timeline replay(const Topology& topology, std::span<const StreamModel> streams, 
                             schedule.sequences.size(), schedule.legs.size(), again.sequences.size(),
                             again.legs.size()));
   }
+  for (std::size_t i = 0; i < again.legs.size(); ++i) {
+    if (again.legs[i].stream == schedule.legs[i].stream && again.legs[i].route == schedule.legs[i].route)
+      continue;
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("replay: copy {} of the schedule is of stream {}, here of stream {}, or goes "
+                            "another way",
+                            i, schedule.legs[i].stream, again.legs[i].stream));
+  }
   for (std::size_t s = 0; s < again.sequences.size(); ++s)
     again.sequences[s].begin_s = schedule.sequences[s].begin_s;
   run_forwards(topology, streams, &again);

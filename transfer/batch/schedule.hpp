@@ -92,7 +92,8 @@ ESKER_API Timeline divide_time(const Topology& topology, std::span<const StreamM
 /// What becomes of a schedule's starts if its streams are these: the batch run forwards, links shared by
 /// progressive filling. Of a schedule of align_ends() and its own streams: the same times.
 ///
-/// Errors. Error{kTransfer}: the schedule has other streams.
+/// Errors. Error{kTransfer}: the schedule has other streams, or they go other ways; bytes and times may
+/// differ.
 ESKER_API Timeline replay(const Topology& topology, std::span<const StreamModel> streams,
                           const Timeline& schedule);
 

@@ -76,11 +76,13 @@ std::uint32_t Topology::connect(std::uint32_t a, std::uint32_t b, const LinkRate
 }
 
 void Topology::set_rate(std::uint32_t link, const LinkRate& rate) {
-  if (!(rate.bytes_per_s > 0) || !(rate.both_bytes_per_s >= 0) || !(rate.startup_s >= 0) ||
-      !(rate.further_s >= 0)) {
+  const auto is_time = [](double time) { return std::isfinite(time) && time >= 0; };
+  const bool has_both = rate.both_bytes_per_s != 0;  // 0: as one way
+  if (!(rate.bytes_per_s >= 1) || (has_both && !(rate.both_bytes_per_s >= 1)) || !is_time(rate.startup_s) ||
+      !is_time(rate.further_s)) {
     refuse_topology(name_,
                     fmt::format("link {}: {} bytes/s, {} both ways, a startup of {} s and {} s for a further "
-                                "copy: bandwidths are positive and times not negative",
+                                "copy: bandwidths are at least 1, times finite and not negative",
                                 link_name(link), rate.bytes_per_s, rate.both_bytes_per_s, rate.startup_s,
                                 rate.further_s));
   }

@@ -31,8 +31,8 @@ struct LinkRate {
 ///
 /// Contract Nodes and pairs of links are added, never taken away; names are unique. Links 2k and 2k + 1 are
 ///          the directions of a pair.
-/// Errors   Error{kTransfer}: a name that is not there, with those that are; no route; a bandwidth that is
-///          not positive.
+/// Errors   Error{kTransfer}: a name that is not there, with those that are; no route; a bandwidth
+///          below 1 byte/s, a time that is negative or not finite.
 class ESKER_API Topology {
  public:
   enum class Kind : std::uint8_t { kMemory, kProcessor, kHub, kSwitch, kDevice };

@@ -40,7 +40,7 @@ std::string Topology::to_json() const {
                              {"there", json_of(links_[i].rate)},
                              {"back", json_of(links_[i + 1].rate)}});
   }
-  return json.dump(2);
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Topology Topology::from_json(const std::string& text, const std::string& where) {

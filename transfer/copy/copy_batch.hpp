@@ -12,7 +12,7 @@
 
 namespace esker::transfer {
 
-/// What a Copier does, or would do, with copies of one direction.
+/// What a Copier does, or would do, with copies of one direction between the host and a device.
 struct CopyChoice {
   Direction direction;
   CopyPath path;
@@ -43,7 +43,8 @@ class ESKER_API Copier {
   void copy(std::span<const Copy> copies, const Stream& stream);
   /// The same by one path, to compare.
   void copy_by(CopyPath path, std::span<const Copy> copies, const Stream& stream);
-  /// What copy() would do. Large copies of a set may go by another path than small ones.
+  /// What copy() would do, but that pageable memory goes block by block, each by a choice of its own. Large
+  /// copies of a set may go by another path than small ones.
   std::vector<CopyChoice> choose(std::span<const Copy> copies);
   const CopyProfile& profile() const;
 

@@ -72,6 +72,8 @@ struct CopyMeasurement {
   std::uint32_t repeats = 7;
 };
 /// Measures each path, direction, number and size: some seconds. Nothing else should run on the device.
+///
+/// Errors. Error{kTransfer}: `bytes` is below 64 KiB.
 ESKER_API CopyProfile measure_copies(const Device& device, const CopyMeasurement& how = {});
 
 }  // namespace esker::transfer

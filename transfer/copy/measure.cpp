@@ -7,6 +7,9 @@
 #include <iterator>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <esker/error.hpp>
 #include <esker/transfer/copy/copy_batch.hpp>
 #include <esker/transfer/copy/copy_profile.hpp>
 
@@ -53,6 +56,10 @@ double median(std::vector<double>& values) {
 }  // namespace
 
 CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
+  constexpr std::size_t kLeastBytes = std::size_t{64} << 10;
+  if (how.bytes < kLeastBytes)
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("measure_copies: {} bytes on each side: at least {}", how.bytes, kLeastBytes));
   CopyProfile profile;
   Copier copier(device, profile);
   const Stream stream = device.stream();

@@ -157,9 +157,10 @@ void make_siblings_late(const AffinityGraph& graph, std::span<const Transfer> tr
 Schedule schedule_by_affinity(const OperandGraph& graph, std::span<const Transfer> transfers,
                               const AffinityOptions& options) {
   if (!crosses_once(graph, transfers)) {
-    throw Error(Error::Kind::kTransfer,
-                "schedule_by_affinity: an operand crosses more than once, or has an address: make_schedule() "
-                "takes such graphs");
+    throw Error(
+        Error::Kind::kTransfer,
+        "schedule_by_affinity: an operand crosses more than once, or has an address: solver exact takes "
+        "such graphs");
   }
   const AffinityGraph affinity(graph, transfers);
   const Path order = memory_order(affinity, transfers, options);

@@ -18,8 +18,19 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
 
 /// Storages that copies keep together, in memory order.
 struct Block {
-  std::vector<std::uint32_t> storages;
+  std::uint64_t phase = 0;  // what it begins at, beyond a multiple of the alignment
   std::uint64_t bytes = 0;
+  std::vector<std::uint32_t> storages;
+  std::vector<std::uint64_t> begins, ends;  // of each, in the block
+
+  void add(std::uint32_t storage, const Operand& operand, std::uint64_t alignment) {
+    const std::uint64_t its_phase = operand.host_address & (alignment - 1);
+    if (storages.empty()) phase = its_phase;
+    begins.push_back(bytes + ((its_phase - phase - bytes) & (alignment - 1)));
+    bytes = begins.back() + space_of(operand, alignment);
+    ends.push_back(bytes);
+    storages.push_back(storage);
+  }
 };
 
 /// Startups that have a storage in common are one block; what nothing moves is a block by itself.
@@ -40,8 +51,7 @@ std::vector<Block> blocks_of(const OperandGraph& graph, const Schedule& schedule
       continue;
     }
     if (!is_open) blocks.emplace_back();
-    blocks.back().storages.push_back(storage);
-    blocks.back().bytes += space_of(graph.operand(storage), alignment);
+    blocks.back().add(storage, graph.operand(storage), alignment);
     is_open = joins_next[i];
   }
   return blocks;
@@ -52,26 +62,19 @@ struct Placed {
   Lifetime lifetime;
 };
 
-/// The lowest offset at which no storage of the block meets one that is alive with it.
-std::uint64_t fit(const OperandGraph& graph, const Block& block, const std::vector<Lifetime>& lifetimes,
-                  const std::vector<Placed>& placed, std::uint64_t alignment) {
-  std::vector<std::uint64_t> candidates = {0};
-  for (const Placed& other : placed) candidates.push_back(round_up(other.end, alignment));
-  std::sort(candidates.begin(), candidates.end());
-  for (const std::uint64_t candidate : candidates) {
-    bool fits = true;
-    std::uint64_t at = candidate;
-    for (const std::uint32_t storage : block.storages) {
-      const std::uint64_t end = at + space_of(graph.operand(storage), alignment);
-      for (const Placed& other : placed) {
-        if (at < other.end && other.begin < end && lifetimes[storage].overlaps(other.lifetime)) fits = false;
-      }
-      if (!fits) break;
-      at = end;
+/// Adds the block at an offset. False, and nothing added: it meets what is alive with it.
+bool add_if_free(const Block& block, std::uint64_t at, const std::vector<Lifetime>& lifetimes,
+                 std::vector<Placed>* placed) {
+  for (std::size_t i = 0; i < block.storages.size(); ++i) {
+    for (const Placed& other : *placed) {
+      if (at + block.begins[i] < other.end && other.begin < at + block.ends[i] &&
+          lifetimes[block.storages[i]].overlaps(other.lifetime))
+        return false;
     }
-    if (fits) return candidate;
   }
-  return candidates.back();
+  for (std::size_t i = 0; i < block.storages.size(); ++i)
+    placed->push_back({at + block.begins[i], at + block.ends[i], lifetimes[block.storages[i]]});
+  return true;
 }
 
 std::vector<std::uint64_t> in_memory_order(const std::vector<Block>& blocks, std::uint64_t alignment) {
@@ -84,18 +87,18 @@ std::vector<std::uint64_t> in_memory_order(const std::vector<Block>& blocks, std
   return offsets;
 }
 
-std::vector<std::uint64_t> first_fit(const OperandGraph& graph, const std::vector<Block>& blocks,
-                                     const std::vector<Lifetime>& lifetimes, std::uint64_t alignment) {
+/// Each at the lowest offset at which it meets nothing that is alive with it.
+std::vector<std::uint64_t> first_fit(const std::vector<Block>& blocks, const std::vector<Lifetime>& lifetimes,
+                                     std::uint64_t alignment) {
   std::vector<std::uint64_t> offsets;
   std::vector<Placed> placed;
   for (const Block& block : blocks) {
-    std::uint64_t at = fit(graph, block, lifetimes, placed, alignment);
-    offsets.push_back(at);
-    for (const std::uint32_t storage : block.storages) {
-      const std::uint64_t end = at + space_of(graph.operand(storage), alignment);
-      placed.push_back({at, end, lifetimes[storage]});
-      at = end;
-    }
+    std::vector<std::uint64_t> candidates = {0};
+    for (const Placed& other : placed) candidates.push_back(round_up(other.end, alignment));
+    std::sort(candidates.begin(), candidates.end());
+    std::size_t next = 0;  // the last one is beyond all others
+    while (!add_if_free(block, candidates[next] + block.phase, lifetimes, &placed)) ++next;
+    offsets.push_back(candidates[next] + block.phase);
   }
   return offsets;
 }
@@ -105,9 +108,10 @@ class Packing {
  public:
   Packing(const OperandGraph& graph, const std::vector<Block>& blocks, const std::vector<Lifetime>& lifetimes,
           std::uint64_t alignment, std::uint64_t limit)
-      : graph_{graph}, blocks_{blocks}, lifetimes_{lifetimes}, alignment_{alignment}, limit_{limit} {
+      : blocks_{blocks}, lifetimes_{lifetimes}, limit_{limit} {
     for (const Block& block : blocks) {
-      for (const std::uint32_t storage : block.storages) unit_ = std::gcd(unit_, space_of(storage));
+      for (const std::uint32_t storage : block.storages)
+        unit_ = std::gcd(unit_, space_of(graph.operand(storage), alignment));
     }
     if (unit_ % alignment != 0) unit_ = alignment;
   }
@@ -121,45 +125,42 @@ class Packing {
  private:
   static constexpr std::uint32_t kMostTried = 10'000;
 
-  std::uint64_t space_of(std::uint32_t storage) const {
-    return transfer::space_of(graph_.operand(storage), alignment_);
-  }
   bool place(std::size_t next, std::vector<std::uint64_t>& offsets, std::vector<Placed>& placed) {
     if (next == blocks_.size()) return true;
     const Block& block = blocks_[next];
-    for (std::uint64_t at = 0; at + block.bytes <= limit_; at += unit_) {
+    for (std::uint64_t at = block.phase; at + block.bytes <= limit_; at += unit_) {
       if (++tried_ > kMostTried) return false;
       const std::size_t before = placed.size();
       offsets[next] = at;
-      if (add(block, at, placed) && place(next + 1, offsets, placed)) return true;
+      if (add_if_free(block, at, lifetimes_, &placed) && place(next + 1, offsets, placed)) return true;
       placed.resize(before);
     }
     return false;
   }
-  /// False: it meets what is alive with it.
-  bool add(const Block& block, std::uint64_t at, std::vector<Placed>& placed) const {
-    const std::size_t others = placed.size();
-    for (const std::uint32_t storage : block.storages) {
-      const std::uint64_t end = at + space_of(storage);
-      for (std::size_t i = 0; i < others; ++i) {
-        if (at < placed[i].end && placed[i].begin < end && lifetimes_[storage].overlaps(placed[i].lifetime))
-          return false;
-      }
-      placed.push_back({at, end, lifetimes_[storage]});
-      at = end;
-    }
-    return true;
-  }
 
-  const OperandGraph& graph_;
   const std::vector<Block>& blocks_;
   const std::vector<Lifetime>& lifetimes_;
-  const std::uint64_t alignment_, limit_;
+  const std::uint64_t limit_;
   std::uint64_t unit_ = 0;
   std::uint32_t tried_ = 0;
 };
 
 void check_addresses(const OperandGraph& graph, const Schedule& schedule) {
+  std::vector<std::uint32_t> by_address;
+  for (std::uint32_t i = 0; i < graph.operands(); ++i) {
+    if (graph.operand(i).host_address != 0 && graph.storage(i) == i) by_address.push_back(i);
+  }
+  std::sort(by_address.begin(), by_address.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return graph.operand(a).host_address < graph.operand(b).host_address;
+  });
+  for (std::size_t i = 1; i < by_address.size(); ++i) {
+    const Operand &one = graph.operand(by_address[i - 1]), &next = graph.operand(by_address[i]);
+    if (one.host_address + one.bytes <= next.host_address) continue;
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("lay_out: {} of {} bytes at {:#x} and {} at {:#x} overlap",
+                            name_of(graph, by_address[i - 1]), one.bytes, one.host_address,
+                            name_of(graph, by_address[i]), next.host_address));
+  }
   for (const Startup& startup : schedule.startups) {
     if (startup.from != 0 && startup.to != 0) continue;
     for (std::uint32_t i = startup.first; i + 1 < startup.first + startup.count; ++i) {
@@ -230,6 +231,10 @@ std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& graph, const
 
 std::uint64_t most_alive(const OperandGraph& graph, const std::vector<Lifetime>& lifetimes,
                          std::uint64_t alignment) {
+  // Beside one at an address another operand's last bytes may be up to its alignment.
+  for (std::uint32_t i = 0; i < graph.operands(); ++i) {
+    if (graph.operand(i).host_address != 0) alignment = 1;
+  }
   std::vector<std::uint64_t> starting(3 * std::size_t{graph.kernels()} + 1, 0), ending(starting);
   for (std::uint32_t i = 0; i < lifetimes.size(); ++i) {
     for (const Lifetime::Stretch& stretch : lifetimes[i].stretches) {
@@ -258,13 +263,10 @@ Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_
     std::vector<Block> blocks = blocks_of(graph, schedule, place, lifetimes[place], alignment);
     const auto put_at = [&](const std::vector<std::uint64_t>& offsets) {
       layout.bytes[place] = 0;
-      for (std::size_t i = 0; i < blocks.size(); ++i) {
-        std::uint64_t at = offsets[i];
-        for (const std::uint32_t storage : blocks[i].storages) {
-          layout.offsets[place][storage] = at;
-          at += space_of(graph.operand(storage), alignment);
-        }
-        layout.bytes[place] = std::max(layout.bytes[place], at);
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (std::size_t i = 0; i < blocks[b].storages.size(); ++i)
+          layout.offsets[place][blocks[b].storages[i]] = offsets[b] + blocks[b].begins[i];
+        layout.bytes[place] = std::max(layout.bytes[place], offsets[b] + blocks[b].bytes);
       }
     };
     for (const Block& block : blocks) layout.separate_bytes[place] += block.bytes;
@@ -274,7 +276,7 @@ Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_
     }
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
-    put_at(first_fit(graph, blocks, lifetimes[place], alignment));
+    put_at(first_fit(blocks, lifetimes[place], alignment));
     if (layout.bytes[place] <= limit) continue;
     const auto found = Packing(graph, blocks, lifetimes[place], alignment, limit).find();
     if (!found.empty()) put_at(found);

@@ -12,7 +12,7 @@
 namespace esker::transfer {
 
 /// What an operand takes of a place. Neighbours at addresses of the host have no gaps, so they have none on
-/// devices. `alignment` is a power of two.
+/// devices, where each begins as far beyond a multiple of `alignment`, a power of two, as it does there.
 inline std::uint64_t space_of(const Operand& operand, std::uint64_t alignment) {
   return operand.host_address != 0 ? operand.bytes : (operand.bytes + alignment - 1) & ~(alignment - 1);
 }
@@ -55,8 +55,9 @@ ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& gr
 /// of a device, other offsets are tried, up to 10 000; the first fit stands if none of them fits.
 /// `alignment` is a power of two.
 ///
-/// Errors. Error{kTransfer}: operands that stand at addresses of the host and in one startup are no
-///         neighbours there.
+/// Errors. Error{kTransfer}: operands that stand at addresses of the host overlap there, or are in one
+/// startup
+///         and no neighbours there.
 ESKER_API Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment = 128,
                          std::uint64_t limit = ~std::uint64_t{0});
 

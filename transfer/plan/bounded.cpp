@@ -199,8 +199,8 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
     best = BoundedSchedule{std::move(transfers), std::move(schedule), std::move(layout)};
   };
   // Neighbours that stay together leave holes: with fewer bytes to fill there is room for these.
-  for (const double share : {1.0, 0.9, 0.8, 0.7, 0.6, 0.5}) {
-    const auto limit = static_cast<std::uint64_t>(share * static_cast<double>(device_bytes));
+  for (const std::uint32_t tenths : {10u, 9u, 8u, 7u, 6u, 5u}) {
+    const std::uint64_t limit = device_bytes / 10 * tenths + device_bytes % 10 * tenths / 10;
     for (const bool as_many_times_as_fit : {true, false}) {
       try {
         const std::vector<Transfer> transfers =
@@ -210,7 +210,7 @@ BoundedSchedule schedule_bounded(const OperandGraph& graph, std::uint64_t device
         consider(transfers, separate(graph, transfers));
       } catch (const Error& error) {
         // With all bytes that is the answer; with fewer, one way less.
-        if (share == 1.0 || error.kind() != Error::Kind::kOutOfMemory) throw;
+        if (tenths == 10 || error.kind() != Error::Kind::kOutOfMemory) throw;
       }
     }
   }

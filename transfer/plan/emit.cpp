@@ -51,6 +51,14 @@ int main() {{
 }}
 )";
 
+/// A name in a comment of either kind: no end of it, no new line.
+std::string in_comment(std::string name) {
+  for (char& c : name) {
+    if (c == '*' || c == '\\' || static_cast<unsigned char>(c) < ' ') c = '_';
+  }
+  return name;
+}
+
 std::string listed(const std::string& separator, std::uint32_t count, const char* each) {
   std::string text;
   for (std::uint32_t i = 0; i < count; ++i)
@@ -92,7 +100,7 @@ std::string functions_of(const OperandGraph& graph, std::uint32_t k) {
   }
   const std::string comma = arguments.empty() ? "" : ", ";
   std::string text = fmt::format("// {}\n__host__ __device__ inline void work{}(long i{}{}) {{\n{}}}\n",
-                                 graph.kernel_name(k), k, comma, parameters, body);
+                                 in_comment(graph.kernel_name(k)), k, comma, parameters, body);
   if (graph.place(k) != 0) {
     text += fmt::format(
         "__global__ void on_device{0}(long n{1}{2}) {{\n  const long i = blockIdx.x * (long)blockDim.x + "
@@ -134,10 +142,10 @@ std::string emit_cuda(const OperandGraph& graph, const Schedule& schedule, const
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) text += functions_of(graph, k);
   text += "static char *host = nullptr, *device = nullptr;  // one allocation a side\n\n";
   const auto on_host = [&](std::uint32_t i) {
-    return fmt::format("(Word*)(host + {}) /* {} */", layout.offsets[0][i], name_of(graph, i));
+    return fmt::format("(Word*)(host + {}) /* {} */", layout.offsets[0][i], in_comment(name_of(graph, i)));
   };
   const auto on_device = [&](std::uint32_t i) {
-    return fmt::format("(Word*)(device + {}) /* {} */", layout.offsets[1][i], name_of(graph, i));
+    return fmt::format("(Word*)(device + {}) /* {} */", layout.offsets[1][i], in_comment(name_of(graph, i)));
   };
 
   text += "static void run() {\n";
@@ -149,7 +157,7 @@ std::string emit_cuda(const OperandGraph& graph, const Schedule& schedule, const
       if (startup.time != time || startup.is_upload() != is_upload) return;
       std::string names;
       for (std::uint32_t i = 0; i < startup.count; ++i)
-        names += fmt::format(" {}", name_of(graph, schedule.order[startup.first + i]));
+        names += fmt::format(" {}", in_comment(name_of(graph, schedule.order[startup.first + i])));
       const std::string at_host = fmt::format("host + {}", layout.begin_of(schedule, startup, 0));
       const std::string at_device = fmt::format("device + {}", layout.begin_of(schedule, startup, 1));
       text += fmt::format("  // {}:{}\n  check(cudaMemcpyAsync({}, {}, {}, {}), \"cudaMemcpyAsync\");\n",

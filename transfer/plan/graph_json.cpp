@@ -1,6 +1,9 @@
 // Operand graphs as JSON.
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +18,14 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(Error::Kind::kTransfer, "read_operand_graph: " + why);
+}
+
+/// nlohmann's get() would take -1, 7.9 and 1e30 for a number.
+std::uint64_t whole_number(const nlohmann::json& entry, const char* key, const std::string& whose) {
+  const nlohmann::json& value = entry.at(key);
+  if (!value.is_number_unsigned())
+    refuse(fmt::format("{} of {} is {}, not a whole number", key, whose, value.dump()));
+  return value.get<std::uint64_t>();
 }
 
 struct NamedKernel {
@@ -85,17 +96,17 @@ OperandGraph read_operand_graph(const std::string& text) try {
       graph.set_on_exit(numbers[name], entry.value("on_exit", false));
     } else {
       numbers[name] =
-          graph.add_operand({name, entry.at("bytes").get<std::uint64_t>(), entry.value("on_entry", false),
-                             entry.value("on_exit", false), entry.value("host_address", std::uint64_t{0})});
+          graph.add_operand({name, whole_number(entry, "bytes", name), entry.value("on_entry", false),
+                             entry.value("on_exit", false),
+                             entry.contains("host_address") ? whole_number(entry, "host_address", name) : 0});
     }
   }
   std::vector<NamedKernel> kernels;
   std::map<std::uint32_t, std::size_t> writers;
   for (const auto& entry : object.at("kernels")) {
-    NamedKernel kernel{entry.value("name", fmt::format("kernel{}", kernels.size())),
-                       entry.at("place").get<std::uint32_t>(),
-                       {},
-                       {}};
+    NamedKernel kernel{entry.value("name", fmt::format("kernel{}", kernels.size())), 0, {}, {}};
+    kernel.place = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(whole_number(entry, "place", kernel.name), ~std::uint32_t{0}));
     const auto numbers_of = [&](const char* key, std::vector<std::uint32_t>& all) {
       for (const auto& name : entry.at(key)) {
         const auto found = numbers.find(name.get<std::string>());
@@ -115,6 +126,11 @@ OperandGraph read_operand_graph(const std::string& text) try {
     for (const std::uint32_t operand : kernels[k].reads) {
       if (const auto writer = writers.find(operand); writer != writers.end() && writer->second != k)
         waits_for[k].push_back(writer->second);
+      // Who changes it in place waits for those that read what it was.
+      const std::uint32_t next = graph.next_version(operand);
+      if (const auto writer = writers.find(next);
+          next != operand && writer != writers.end() && writer->second != k)
+        waits_for[writer->second].push_back(k);
     }
   }
   for (const std::size_t k : order_of(kernels, waits_for))
@@ -126,10 +142,15 @@ OperandGraph read_operand_graph(const std::string& text) try {
 
 std::string to_json(const OperandGraph& graph) {
   nlohmann::json object = {{"operands", nlohmann::json::array()}, {"kernels", nlohmann::json::array()}};
-  const auto name_of = [&](std::uint32_t operand) {
-    const std::string& name = graph.operand(operand).name;
-    return name.empty() ? fmt::format("v{}", operand) : name;
-  };
+  // Names may be missing, or the same twice: then with a number, as often as that is a name, too.
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  for (std::uint32_t i = 0; i < graph.operands(); ++i) {
+    std::string name = graph.operand(i).name.empty() ? fmt::format("v{}", i) : graph.operand(i).name;
+    while (!taken.insert(name).second) name += fmt::format("#{}", i);
+    names.push_back(std::move(name));
+  }
+  const auto name_of = [&](std::uint32_t operand) -> const std::string& { return names[operand]; };
   for (std::uint32_t i = 0; i < graph.operands(); ++i) {
     const Operand& operand = graph.operand(i);
     object["operands"].push_back({{"name", name_of(i)},
@@ -147,7 +168,7 @@ std::string to_json(const OperandGraph& graph) {
     object["kernels"].push_back(
         {{"name", graph.kernel_name(k)}, {"place", graph.place(k)}, {"reads", reads}, {"writes", writes}});
   }
-  return object.dump(2);
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace esker::transfer

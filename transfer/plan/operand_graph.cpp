@@ -22,6 +22,11 @@ void OperandGraph::refuse(const std::string& kernel, const std::string& why) con
 
 std::uint32_t OperandGraph::add_operand(Operand operand) {
   const std::uint32_t number = operands();
+  if (operand.bytes > kMostBytes) {
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("OperandGraph::add_operand: operand {} ({}) has {} bytes; it may have {}", number,
+                            operand.name, operand.bytes, kMostBytes));
+  }
   operands_.push_back(std::move(operand));
   states_.push_back({.storage = number, .previous_version = number});
   return number;
@@ -125,6 +130,10 @@ void OperandGraph::want_results() {
 }
 
 void OperandGraph::set_on_exit(std::uint32_t operand, bool on_exit) {
+  if (operand >= operands()) {
+    throw Error(Error::Kind::kTransfer,
+                fmt::format("OperandGraph::set_on_exit({}): there are {} operands", operand, operands()));
+  }
   if (on_exit && states_[operand].next_version != kNone) {
     throw Error(Error::Kind::kTransfer,
                 fmt::format("OperandGraph: {} is not there on exit: it is overwritten with {}",

@@ -28,12 +28,14 @@ struct Operand {
 ///          host, places from 1 on are devices. Each operand is written once (single assignment). A program
 ///          that writes in place says so with add_version(): the new version is an operand of its own, and
 ///          shares its predecessor's memory.
-/// Errors   Error{kTransfer}, naming the kernel and the operand: one that does not exist, one written twice
-///          or after it is there on entry, one read before it is written, one read after a later version of
-///          it has been written, one that is wanted on exit and has a later version. The graph is unchanged.
+/// Errors   Error{kTransfer}, naming the kernel and the operand: one that does not exist, one of more than
+///          kMostBytes, one written twice or after it is there on entry, one read before it is written, one
+///          read after a later version of it has been written, one that is wanted on exit and has a later
+///          version. The graph is unchanged.
 class ESKER_API OperandGraph {
  public:
   static constexpr std::uint32_t kMostPlaces = 256;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // of an operand
 
   std::uint32_t add_operand(Operand operand);
   /// What `operand` becomes by being written in place: as large, at the same place. The kernel that writes

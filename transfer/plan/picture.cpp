@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <esker/transfer/dot_text.hpp>
+
 namespace esker::transfer {
 
 std::string report_of(const OperandGraph& graph, std::span<const Transfer> transfers,
@@ -49,7 +51,8 @@ std::string to_dot(const OperandGraph& graph, const Schedule& schedule) {
   std::string text = "digraph plan {\n  rankdir=TB;\n  node [style=filled, fontname=\"sans-serif\"];\n";
   for (std::uint32_t k = 0; k < graph.kernels(); ++k) {
     const bool has_number = graph.places() > 2 && graph.place(k) != 0;
-    text += fmt::format("  k{} [label=\"{}{}\", shape=ellipse, fillcolor=\"{}\"];\n", k, graph.kernel_name(k),
+    text += fmt::format("  k{} [label=\"{}{}\", shape=ellipse, fillcolor=\"{}\"];\n", k,
+                        detail::dot_text(graph.kernel_name(k)),
                         has_number ? fmt::format("\\ndevice {}", graph.place(k) - 1) : "",
                         graph.place(k) == 0 ? "khaki" : "lightblue");
   }
@@ -61,7 +64,7 @@ std::string to_dot(const OperandGraph& graph, const Schedule& schedule) {
     const bool on_host = lifetimes[0][storage].is_used();
     const Operand& operand = graph.operand(i);
     text += fmt::format("  v{} [label=\"{}{}\", shape=box, fillcolor=\"{}\", color=\"{}\", penwidth={}];\n",
-                        i, name_of(graph, i), storage == i ? copies[i] : "",
+                        i, detail::dot_text(name_of(graph, i)), storage == i ? copies[i] : "",
                         on_device && on_host ? "palegreen"
                         : on_device          ? "cyan"
                                              : "khaki",

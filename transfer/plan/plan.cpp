@@ -85,11 +85,15 @@ Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
-std::uint32_t Plan::add_operand(std::uint64_t bytes, std::uint64_t address, const OperandOptions& options) {
+std::uint32_t Plan::add_operand(std::uint64_t n, std::uint64_t bytes_of_each, std::uint64_t address,
+                                const OperandOptions& options) {
   const auto number = static_cast<std::uint32_t>(state_->operands.size());
-  if (bytes == 0) refuse(fmt::format("::operand: operand {} ({}) has no elements", number, options.name));
-  state_->operands.push_back(
-      {options.name.empty() ? fmt::format("v{}", number) : options.name, bytes, address, options.life});
+  if (n == 0) refuse(fmt::format("::operand: operand {} ({}) has no elements", number, options.name));
+  if (n > OperandGraph::kMostBytes / bytes_of_each)
+    refuse(fmt::format("::operand: operand {} ({}) has {} elements of {} bytes; it may have {} bytes", number,
+                       options.name, n, bytes_of_each, OperandGraph::kMostBytes));
+  state_->operands.push_back({options.name.empty() ? fmt::format("v{}", number) : options.name,
+                              n * bytes_of_each, address, options.life});
   state_->has_changed();
   return number;
 }
@@ -109,14 +113,20 @@ void Plan::add_host_kernel(std::vector<UsedOperand> uses, detail::HostFunction f
 void Plan::add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, detail::DeviceFunction device,
                       detail::HostFunction host, const std::string& name) {
   const std::size_t number = state_->kernels.size();
-  for (const UsedOperand& use : uses) {
-    if (use.number >= state_->operands.size())
-      refuse(fmt::format(": kernel {} ({}) uses operand {} of another plan; this one has {}", number, name,
-                         use.number, state_->operands.size()));
-  }
+  for (const UsedOperand& use : uses)
+    check_own(use.number, use.bytes, fmt::format(": kernel {} ({}) uses", number, name));
   state_->kernels.push_back({name.empty() ? fmt::format("kernel{}", number) : name, std::move(uses), place,
                              std::move(device), std::move(host)});
   state_->has_changed();
+}
+
+void Plan::check_own(std::uint32_t number, std::uint64_t bytes, const std::string& who) const {
+  const auto& operands = state_->operands;
+  if (number >= operands.size())
+    refuse(fmt::format("{} operand {} of another plan; this one has {}", who, number, operands.size()));
+  if (operands[number].bytes != bytes)
+    refuse(fmt::format("{} operand {} of another plan, of {} bytes; this one's has {}", who, number, bytes,
+                       operands[number].bytes));
 }
 
 OperandGraph Plan::State::make_graph() const {
@@ -131,7 +141,7 @@ OperandGraph Plan::State::make_graph() const {
   std::vector<std::uint32_t> newest(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const DeclaredOperand& operand = operands[i];
-    const bool on_entry = operand.life == Life::kInput || (operand.life == Life::kByUses && is_read_first[i]);
+    const bool on_entry = operand.life == Life::kInput || (operand.life != Life::kInside && is_read_first[i]);
     newest[i] = made.add_operand({operand.name, operand.bytes, on_entry, false, operand.address});
   }
   std::vector<std::uint32_t> reads, writes, updated;
@@ -236,11 +246,9 @@ void Plan::build(const BuildOptions& options) {
   s.cannot_run = nullptr;
 }
 
-void* Plan::host_address(std::uint32_t number) const {
+void* Plan::host_address(std::uint32_t number, std::uint64_t bytes) const {
   state_->require_built("host");
-  if (number >= state_->operands.size())
-    refuse(
-        fmt::format("::host: operand {} of another plan; this one has {}", number, state_->operands.size()));
+  check_own(number, bytes, "::host:");
   void* const at = state_->address_of(0, number);
   if (at == nullptr)
     refuse(fmt::format("::host: {} is on the device alone: it is neither there on entry nor wanted on exit",

@@ -81,12 +81,13 @@ class ESKER_API Plan {
   /// An array of `n` elements that the plan places.
   template <class T>
   PlanOperand<T> operand(std::size_t n, const OperandOptions& options = {}) {
-    return {add_operand(n * sizeof(T), 0, options), n};
+    return {add_operand(n, sizeof(T), 0, options), n};
   }
-  /// The same in memory of the host that is there: pinned, or copies wait. It outlives the plan.
+  /// The same in memory of the host that is there: pinned, or copies wait. It outlives the plan. Two of them
+  /// do not overlap.
   template <class T>
   PlanOperand<T> operand_at(std::span<T> host, const OperandOptions& options = {}) {
-    return {add_operand(host.size_bytes(), reinterpret_cast<std::uintptr_t>(host.data()), options),
+    return {add_operand(host.size(), sizeof(T), reinterpret_cast<std::uintptr_t>(host.data()), options),
             host.size()};
   }
 
@@ -163,7 +164,7 @@ class ESKER_API Plan {
   /// Error{kTransfer}: it is on the device alone.
   template <class T>
   std::span<T> host(const PlanOperand<T>& operand) const {
-    return {static_cast<T*>(host_address(operand.number)), operand.size};
+    return {static_cast<T*>(host_address(operand.number, operand.size * sizeof(T))), operand.size};
   }
 
   /// Runs the program to its end; the stream is the first device's. Functions of the host run on the calling
@@ -178,7 +179,7 @@ class ESKER_API Plan {
   void replay();
   /// Puts the program on a stream of the first device, or into the graph that captures it (Device::graph()).
   /// Functions of the host run in the stream's order, on whatever thread. What one of them throws ends the
-  /// run for those after it; the next call of check(), run() or add_to() throws it.
+  /// run for those after it; the next call of check(), run(), replay() or add_to() throws it.
   void add_to(const Stream& stream);
   /// After the stream has been waited for: throws what a function of the host has thrown.
   void check();
@@ -200,22 +201,27 @@ class ESKER_API Plan {
   struct State;
   struct UsedOperand {
     std::uint32_t number;
+    std::uint64_t bytes;
     Access access;
   };
 
-  std::uint32_t add_operand(std::uint64_t bytes, std::uint64_t address, const OperandOptions& options);
+  std::uint32_t add_operand(std::uint64_t n, std::uint64_t bytes_of_each, std::uint64_t address,
+                            const OperandOptions& options);
   void add_device_kernel(std::vector<UsedOperand> uses, detail::DeviceFunction function,
                          const KernelOptions& options);
   void add_host_kernel(std::vector<UsedOperand> uses, detail::HostFunction function, const std::string& name);
   void add_kernel(std::vector<UsedOperand> uses, std::uint32_t place, detail::DeviceFunction device,
                   detail::HostFunction host, const std::string& name);
-  void* host_address(std::uint32_t number) const;
+  void check_own(std::uint32_t number, std::uint64_t bytes, const std::string& who) const;
+  void* host_address(std::uint32_t number, std::uint64_t bytes) const;
   template <class T>
   static std::vector<UsedOperand> list(const std::vector<PlanOperand<T>>& reads,
                                        const std::vector<PlanOperand<T>>& writes) {
     std::vector<UsedOperand> uses;
-    for (const PlanOperand<T>& operand : reads) uses.push_back({operand.number, Access::kRead});
-    for (const PlanOperand<T>& operand : writes) uses.push_back({operand.number, Access::kWrite});
+    for (const PlanOperand<T>& operand : reads)
+      uses.push_back({operand.number, operand.size * sizeof(T), Access::kRead});
+    for (const PlanOperand<T>& operand : writes)
+      uses.push_back({operand.number, operand.size * sizeof(T), Access::kWrite});
     return uses;
   }
   template <class Element, class T>
@@ -230,7 +236,8 @@ class ESKER_API Plan {
   static std::vector<UsedOperand> list(const detail::Uses<Use...>& uses) {
     return std::apply(
         [](const auto&... use) {
-          return std::vector<UsedOperand>{{use.number, std::remove_cvref_t<decltype(use)>::kAccess}...};
+          return std::vector<UsedOperand>{
+              {use.number, use.bytes(), std::remove_cvref_t<decltype(use)>::kAccess}...};
         },
         uses.all);
   }

@@ -204,8 +204,7 @@ void PlanExecution::replay(const Stream& first) {
 }
 
 void PlanExecution::add_steps(std::uint32_t begin, std::uint32_t end, const Stream& first) {
-  fork(first);
-  for (std::uint32_t s = begin; s < end; ++s) {
+  const auto add_one = [&](std::uint32_t s) {
     const PlanStep& step = steps_[s];
     const Stream& stream = stream_at(step.place, first);
     for (const std::uint32_t before : order_[s].waits) {
@@ -213,12 +212,21 @@ void PlanExecution::add_steps(std::uint32_t begin, std::uint32_t end, const Stre
       if (before >= begin && &stream_at(steps_[before].place, first) != &stream)
         stream.wait(*order_[before].done);
     }
-    if (step.place != kHostPlace) {
-      put(s, first);
-      continue;
-    }
+    if (step.place != kHostPlace) return put(s, first);
     stream.call([this, s] { call_in_stream(s); });
     if (order_[s].done) stream.record(*order_[s].done);
+  };
+  fork(first);
+  try {
+    for (std::uint32_t s = begin; s < end; ++s) add_one(s);
+  } catch (...) {
+    // Who waits for the caller's stream has waited for what is on the others.
+    const std::exception_ptr thrown = std::current_exception();
+    try {
+      join(first);
+    } catch (...) {
+    }
+    std::rethrow_exception(thrown);
   }
   join(first);
 }

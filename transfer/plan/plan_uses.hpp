@@ -38,6 +38,8 @@ struct Use {
   static constexpr Access kAccess = How;
   std::uint32_t number;
   std::size_t size;
+
+  std::uint64_t bytes() const { return size * sizeof(T); }
 };
 
 template <class... Use>

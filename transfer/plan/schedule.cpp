@@ -66,9 +66,10 @@ void check_schedule(const OperandGraph& graph, std::span<const Transfer> transfe
   }
   std::vector<std::uint32_t> moved(transfers.size(), 0);
   for (const Startup& startup : schedule.startups) {
-    if (startup.count == 0 || startup.first + startup.count > schedule.order.size())
-      refuse(fmt::format("a startup of places {} to {} in memory, which has {}", startup.first,
-                         startup.first + startup.count, schedule.order.size()));
+    const std::uint64_t end = std::uint64_t{startup.first} + startup.count;
+    if (startup.count == 0 || end > schedule.order.size())
+      refuse(fmt::format("a startup of places {} to {} in memory, which has {}", startup.first, end,
+                         schedule.order.size()));
     for (std::uint32_t i = startup.first; i < startup.first + startup.count; ++i) {
       const std::uint32_t storage = schedule.order[i];
       bool is_found = false;

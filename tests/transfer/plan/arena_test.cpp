@@ -15,6 +15,7 @@
 #include <esker/transfer/plan/bounded.hpp>
 #include <esker/transfer/plan/bounded_branches.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/shared.hpp>
 #include <esker/transfer/plan/solve.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
 #include <esker/transfer/plan/transfers.hpp>
@@ -263,6 +264,21 @@ TEST(Arena, OperandsAtAddressesTakeTheirBytes) {
   EXPECT_THROW((void)schedule_bounded(graph, 399), Error);
 }
 
+TEST(Arena, OperandsAtAddressesKeepTheirAlignment) {
+  // A float 4 bytes beyond a multiple of 128 and doubles behind it, and one that has no address.
+  OperandGraph graph;
+  const std::uint32_t one = graph.add_operand({"", 4, true, false, 4096 + 4}),
+                      doubles = graph.add_operand({"", 80, true, false, 4096 + 8}),
+                      plain = graph.add_operand({"", 8, true, false});
+  const std::vector<std::uint32_t> all = {one, doubles, plain};
+  graph.add_kernel("use", 1, all, {});
+  const std::vector<Transfer> transfers = transfers_of(graph);
+  const Layout layout = lay_out(graph, schedule_shared(graph, transfers));
+  EXPECT_EQ(layout.offsets[1][one] % 128, 4u);
+  EXPECT_EQ(layout.offsets[1][doubles], layout.offsets[1][one] + 4);
+  EXPECT_EQ(layout.offsets[1][plain] % 128, 0u);
+}
+
 TEST(Arena, OperandsAtAddressesKeepTheirOrderInBoundedMemory) {
   // Neighbours whose numbers run against their addresses. The heuristic alone misses the fewest startups of
   // some, so the search lays them out.
@@ -318,6 +334,11 @@ TEST(Arena, SmallBoundedGraphsHaveTheFewestStartupsWhereThereIsALayout) {
   EXPECT_GE(10 * at_bound, 9 * all) << at_bound << " of " << all;
   EXPECT_GT(more_than_free, kGraphs / 20);
   std::printf("%d of %d at the bound; %d need more than without a limit\n", at_bound, all, more_than_free);
+}
+
+TEST(Arena, AllMemoryThereCouldBeIsABound) {
+  const OperandGraph graph = chain_graph(20, 1, 1, 1024);
+  EXPECT_EQ(schedule_bounded(graph, ~std::uint64_t{0}).schedule.startups.size(), 2u);
 }
 
 TEST(Arena, AKernelThatDoesNotFitIsNamed) {

@@ -1,13 +1,17 @@
 // Plans over several devices beside the same program on the host: the CPU several times, the simulated GPU's
 // devices, or all GPUs of the machine, a single one under two numbers.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <esker/device.hpp>
@@ -220,7 +224,7 @@ TEST(PlanOverDevices, RandomProgramsRunRight) {
 
 /// Waits for the other's flag, and says whether it came.
 struct Meet {
-  SystemAtomic<std::uint32_t> *mine, *others;
+  SystemAtomic<std::uint32_t>*mine, *others;
   ESKER_HD void operator()(Lane, const std::uint32_t* from, std::uint32_t* to) const {
     mine->store_relaxed(1);
     std::uint64_t polls = 0;
@@ -245,6 +249,30 @@ TEST(PlanOverDevices, KernelsOfDifferentDevicesRunSideBySide) {
   plan.run();
   EXPECT_EQ(plan.host(b)[0], 11u);
   EXPECT_EQ(plan.host(d)[0], 21u);
+}
+
+TEST(PlanOverDevices, WhoseKernelThrowsLeavesNothingBehindOnOtherStreams) {
+  const std::vector<Device> on = devices(2);
+  const Stream stream = on[0].stream();
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  {
+    Plan plan(on);
+    const auto a = plan.operand<std::uint32_t>(1), b = plan.operand<std::uint32_t>(1);
+    plan.on_device(writes(a),
+                   [done](const Stream& its, std::span<std::uint32_t>) {
+                     its.call([done] {
+                       std::this_thread::sleep_for(std::chrono::milliseconds{50});
+                       *done = true;
+                     });
+                   },
+                   {"slow", 1});
+    plan.on_device(writes(b), [](const Stream&, std::span<std::uint32_t>) { throw std::runtime_error("no"); },
+                   {"throws", 0});
+    plan.build();
+    EXPECT_THROW(plan.add_to(stream), std::runtime_error);
+    stream.synchronize();
+    EXPECT_TRUE(*done);
+  }
 }
 
 /// First device, second device, host.

@@ -96,6 +96,25 @@ TEST(OperandGraph, JsonIsPutInAnOrderThatWorks) {
   EXPECT_EQ(graph.kernel_name(1), "last");
 }
 
+TEST(OperandGraph, JsonPutsWhoChangesAnOperandBehindItsReaders) {
+  const OperandGraph graph = read_operand_graph(R"({
+    "operands": [{"name": "a", "bytes": 4, "on_entry": true}, {"name": "a2", "version_of": "a"},
+                 {"name": "z", "bytes": 4}],
+    "kernels": [{"name": "R", "place": 0, "reads": ["a", "z"], "writes": []},
+                {"name": "U", "place": 1, "reads": ["a"], "writes": ["a2"]},
+                {"name": "Z", "place": 0, "reads": [], "writes": ["z"]}]})");
+  EXPECT_EQ(graph.kernel_name(0) + graph.kernel_name(1) + graph.kernel_name(2), "ZRU");
+}
+
+TEST(OperandGraph, JsonHasANameForEachOperand) {
+  OperandGraph graph;
+  for (const char* name : {"v1", "", "v1", "\xff"}) graph.add_operand({name, 4, true, false});
+  graph.add_kernel("\xff", 1, List{0, 1, 2, 3}, List{});
+  const OperandGraph read = read_operand_graph(to_json(graph));
+  EXPECT_EQ(read.operands(), 4u);
+  EXPECT_EQ(read.reads(0).size(), 4u);
+}
+
 TEST(OperandGraph, JsonWithACycleNamesItsKernels) {
   expect_refusal(
       [] {

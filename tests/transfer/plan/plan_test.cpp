@@ -246,6 +246,32 @@ TEST(Plan, OperandsAtAddressesStayThere) {
   for (std::uint32_t i = 0; i < kWords; ++i) ASSERT_EQ(plan.host(c)[i], i + 3 * (kWords + i));
 }
 
+TEST(Plan, OperandsAtAddressesDoNotOverlap) {
+  const Device device = Device::open(backend());
+  const auto memory = device.pinned<std::uint32_t>(2 * kWords);
+  Plan plan(device);
+  const auto all = plan.operand_at(memory.span(), {.name = "all"}),
+             half = plan.operand_at(memory.span().first(kWords), {.name = "half"});
+  const auto c = plan.operand<std::uint32_t>(kWords);
+  plan.on_device(reads(all, half), writes(c), Add{});
+  const std::string why = refusal([&] { plan.build(); });
+  EXPECT_TRUE(contains(why, "all") && contains(why, "half") && contains(why, "overlap")) << why;
+}
+
+TEST(Plan, AnInputThatChangesInPlaceMayBeAResultThatIsReadOnceMore) {
+  Plan plan(Device::open(backend()));
+  const auto x = plan.operand<std::uint32_t>(8, {.name = "x", .life = Life::kResult});
+  const auto sum = plan.operand<std::uint32_t>(1);
+  plan.on_host(updates(x), [](std::span<std::uint32_t> words) { words[3] += 1; });
+  plan.on_device(reads(x, x), writes(sum), Add{});
+  plan.build();
+  plan.host(x)[3] = 41;
+  plan.host(x)[0] = 5;
+  plan.run();
+  EXPECT_EQ(plan.host(x)[3], 42u);
+  EXPECT_EQ(plan.host(sum)[0], 20u);
+}
+
 TEST(Plan, OneThatHasChangedSinceItWasBuiltIsRefused) {
   const Device device = Device::open(backend());
   Figure2 program(device);
@@ -305,6 +331,12 @@ TEST(Plan, ErrorsNameWhatIsWrong) {
   EXPECT_TRUE(
       contains(refusal([&] { other.on_device(reads(a, b), writes(c), Add{}, "add"); }), "another plan"));
   EXPECT_TRUE(contains(refusal([&] { (void)other.operand<int>(0); }), "no elements"));
+  for (const std::uint64_t n : {(std::uint64_t{1} << 61) + 4, ~std::uint64_t{0}})
+    EXPECT_TRUE(contains(refusal([&] { (void)other.operand<double>(n); }), "elements of 8 bytes"));
+  Plan larger(device);
+  const auto large = larger.operand<std::uint32_t>(1 << 20);
+  EXPECT_TRUE(contains(refusal([&] { plan.on_device(reads(a, b), writes(large), Add{}, "add"); }),
+                       "uses operand 0 of another plan, of 4194304 bytes; this one's has 32"));
   const auto inside = other.operand<std::uint32_t>(8, {.name = "inside", .life = Life::kInside});
   const auto in = other.operand<std::uint32_t>(8), out = other.operand<std::uint32_t>(8);
   other.on_device(reads(in, inside), writes(out), Add{}, "early");

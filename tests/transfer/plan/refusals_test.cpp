@@ -87,6 +87,40 @@ std::vector<Refusal> refusals() {
       {"lay_out: no neighbours",
        [] { (void)lay_out(at_addresses(), together()); },
        {"lay_out", "a at 0x1000", "b at 0x13e8", "no neighbours"}},
+      {"lay_out: overlap",
+       [] {
+         OperandGraph graph;
+         graph.add_operand({"a", 64, true, false, 4096});
+         graph.add_operand({"b", 64, true, false, 4096 + 60});
+         graph.add_kernel("use", 1, List{0, 1}, List{});
+         (void)lay_out(graph, schedule_unfused(graph, transfers_of(graph)));
+       },
+       {"lay_out", "a of 64 bytes at 0x1000", "b at 0x103c", "overlap"}},
+      {"add_operand: too large",
+       [] {
+         OperandGraph().add_operand({"a", ~std::uint64_t{0}});
+       },
+       {"add_operand", "(a)", "18446744073709551615 bytes"}},
+      {"set_on_exit: none", [] { OperandGraph().set_on_exit(7, true); }, {"set_on_exit(7)", "0 operands"}},
+      {"check_schedule: beyond a word",
+       [] {
+         OperandGraph graph;
+         graph.add_operand({"a", 64, false, false});
+         check_schedule(graph, {}, {.order = {0}, .startups = {{0, 1, 0, ~0u, 1}}});
+       },
+       {"places 4294967295 to 4294967296"}},
+      {"json: a negative size",
+       [] { (void)read_operand_graph(R"({"operands": [{"name": "a", "bytes": -1}], "kernels": []})"); },
+       {"bytes of a is -1"}},
+      {"json: a size with a fraction",
+       [] { (void)read_operand_graph(R"({"operands": [{"name": "a", "bytes": 7.9}], "kernels": []})"); },
+       {"bytes of a is 7.9"}},
+      {"json: a place beyond a word",
+       [] {
+         (void)read_operand_graph(
+             R"({"operands": [], "kernels": [{"name": "k", "place": 4294967297, "reads": [], "writes": []}]})");
+       },
+       {"(k)", "is on device 4294967295"}},
       {"random_graph: reads",
        [] {
          (void)random_graph({8, 4, 3, 2, 1, 1}, 1, 64);
