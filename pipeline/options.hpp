@@ -34,7 +34,8 @@ struct TopicOptions {
   std::string name{};  // in reports and errors; "": its number
   std::uint64_t frame_bytes = 64 << 10;
   std::uint32_t frames = 64;  // that it holds: rounded up to a power of two
-  // Items that are emitted one at a time wait so long at most for others to fill their frame.
+  // Items that are emitted one at a time wait so long for others to fill their frame; on a GPU until a call of
+  // the stage's function returns after that; in a loop until the stage has nothing else to do.
   std::chrono::microseconds flush_after{200};
   Crossing crossing = Crossing::kAuto;
   WhenFull when_full = WhenFull::kWait;
@@ -57,11 +58,11 @@ struct Options {
   // While it runs, teams of the GPU move from stages where many wait for input to those whose input waits. Of
   // stages with one input whose workers() are not given.
   bool balance = false;
-  // Called on a thread of the pipeline's for each frame that failed; beyond 1024 that wait they are only
-  // counted.
+  // Called for each fail_frame(), on a thread of the pipeline's or in wait(), one at a time; beyond 1024 that
+  // wait for it they are only counted. What it throws ends the run.
   std::function<void(const FrameError&)> on_frame_error{};
   // When nothing has moved for so long, on_hang gets a report of which stage waits for which topic, and the
-  // run goes on. 0: never. Empty: to standard error.
+  // run goes on. 0: never. Empty: to standard error. What it throws ends the run.
   std::chrono::milliseconds hang_after{0};
   std::function<void(const std::string& report)> on_hang{};
   // A file for a trace of the last run, for Perfetto (docs/reference/tracing.md). Empty: none.

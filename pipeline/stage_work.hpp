@@ -97,16 +97,20 @@ class StageWork {
   /// What goes round a loop is flushed by those inside it: flushed by who waits for room there, too, each of
   /// its items might take a frame.
   ESKER_HD void flush_outputs() const {
-    flush_each([](const TopicView& topic) { return topic.flush(); });
+    flush_each([&](std::uint32_t t, const TopicView& topic) {
+      return (topic.is_in_loop == 0 || (view().inside >> t & 1u) != 0) && topic.flush();
+    });
   }
-  /// The same while there is something to do, by time. What threads emit outside of loops the host's monitor
-  /// flushes, also during a call.
+  /// Of a GPU, while there is something to do: what is old, but in a loop, where each flush takes a frame and
+  /// one without room ends the run. What threads emit the host's monitor flushes.
   ESKER_HD void flush_old() {
-    if (view().outputs == 0 || (Team::kIsThread && view().inside == 0)) return;
+    if (Team::kIsThread || view().outputs == 0) return;
     const std::uint64_t now_ns = Team::now_ns();
     if (now_ns - looked_ns_ < kFlushLookNs) return;
     looked_ns_ = now_ns;
-    flush_each([&](const TopicView& topic) { return topic.flush_old(now_ns); });
+    flush_each([&](std::uint32_t, const TopicView& topic) {
+      return topic.is_in_loop == 0 && topic.flush_old(now_ns);
+    });
   }
   /// Once, by the leader: a team keeps its counts.
   ESKER_HD void add_counts(std::uint64_t busy_ns) const {
@@ -129,9 +133,7 @@ class StageWork {
   ESKER_HD void flush_each(const Flush& flush) const {
     bool has_flushed = false;
     for (std::uint32_t t = 0; t < run_.n_topics; ++t) {
-      if ((view().outputs >> t & 1u) == 0) continue;
-      if (run_.topics[t].is_in_loop == 0 || (view().inside >> t & 1u) != 0)
-        has_flushed = flush(run_.topics[t]) || has_flushed;
+      if ((view().outputs >> t & 1u) != 0) has_flushed = flush(t, run_.topics[t]) || has_flushed;
     }
     if (has_flushed) team_.ring();
   }
