@@ -151,7 +151,7 @@ struct RunView {
     (void)failures->word.fetch_add_relaxed(1);
     std::uint64_t number = passed_on->word.load_relaxed();
     do {
-      if (number - side->taken.word.load_acquire() >= kMostFailures) return;  // [taken]
+      if (number >= side->taken.word.load_acquire() + kMostFailures) return;  // [taken]
     } while (!passed_on->word.compare_exchange_relaxed(number, number + 1));
     FailedFrame& to = side->failed[number % kMostFailures];
     to.stage = stage;

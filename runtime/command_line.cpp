@@ -120,6 +120,10 @@ Config CommandLine::parse_arguments(const std::vector<std::string>& arguments) {
     name = name.substr(0, name.find('='));
     throw UsageError(fmt::format("command line: there is no option {}{}", name,
                                  did_you_mean(name.substr(name.find_first_not_of('-')), names, "--")));
+  } catch (const po::invalid_command_line_syntax& e) {
+    if (e.kind() != po::invalid_syntax::missing_parameter)
+      throw UsageError(fmt::format("command line: {}", e.what()));
+    throw UsageError(fmt::format("command line: {} lacks a value", e.get_option_name()));
   } catch (const po::error& e) {
     throw UsageError(fmt::format("command line: {}", e.what()));
   }

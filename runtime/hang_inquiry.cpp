@@ -55,7 +55,8 @@ std::string describe_wait(std::span<const PeAnswer> answers, milliseconds still,
   }
   if (named > kMostNamed) text += fmt::format("{}  and {} more like these\n", prefix, named - kMostNamed);
   add(pe);
-  if (waiting > 1) text += fmt::format("{}  and {} more PEs wait\n", prefix, waiting - 1);
+  if (waiting > 1)
+    text += fmt::format("{}  and {} more {}\n", prefix, waiting - 1, waiting == 2 ? "PE waits" : "PEs wait");
   return text;
 }
 

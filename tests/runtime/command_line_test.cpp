@@ -123,7 +123,7 @@ TEST(CommandLine, ErrorsSayWhatWhyAndWhatIsLegal) {
   expect_contains(usage_error_of({"--size", "larg"}), {"--size", "\"larg\"", "small, medium, paper"});
   expect_contains(usage_error_of({"--size", "papr"}), {"did you mean paper?"});
   expect_contains(usage_error_of({"--verify=maybe"}), {"--verify", "\"maybe\"", "true"});
-  expect_contains(usage_error_of({"--updates"}), {"--updates", "missing"});
+  expect_contains(usage_error_of({"--updates"}), {"--updates", "lacks a value"});
   expect_contains(usage_error_of({"--verify", "stray"}), {"--verify", "\"stray\"", "true"});
   expect_contains(usage_error_of({"stray"}), {"\"stray\" belongs to no option"});
 }

@@ -242,7 +242,7 @@ TEST(HangOutlook, IsToldInAWarningThatNamesWhoCanGoOnAndWhoIsSilent) {
       "esker: warning: PE 0:   PE 1 is outside Esker\n"
       "esker: warning: PE 0:   PE 2 (process 4711) does not answer: state T (stopped)\n"
       "esker: warning: PE 0:   PE 0 is in barrier_all\n"
-      "esker: warning: PE 0:   and 1 more PEs wait\n");
+      "esker: warning: PE 0:   and 1 more PE waits\n");
 }
 
 TEST(PeStatus, TravelsInAWord) {

@@ -57,6 +57,10 @@ def test_batches(topology, folder):
 
 def test_refusals(topology, batch, folder):
     model = [topology, "--model", "example", "--batch"]
+    run([*model, "0>0:1MB"], "batch: stream 0: a copy within GPU0 uses no link", 1)
+    run([topology, "--device", "cpu", "--measure", "--bytes", "1000"],
+        "measure_links: largest copies of 1000 bytes: at least 65536", 1)
+    run([topology, "--from", folder], f"'{folder}' cannot be read", 2)
     run([*model, "host>9:1MB"], "batch: stream 0: device 9 is not there: 'example' has 4", 1)
     run([*model, "host>1"], "is not FROM>TO:BYTES", 2)
     run([*model, "[{}]"], "--batch '\\[\\{\\}\\]'", 2)
