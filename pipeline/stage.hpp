@@ -283,7 +283,8 @@ class Stage {
     const detail::TopicView& topic = run_.topics[number];
     if (place != 0) return wait_until_open(number, frame);
     if (!wait_for_room(number, frame)) return false;
-    topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns(), Team::now_ns());
+    topic.open(frame, input_.born_ns != 0 ? input_.born_ns : Team::birth_ns(),
+               Team::kIsThread ? 0 : Team::now_ns());
     return true;
   }
 

@@ -50,7 +50,7 @@ struct Progress {
 /// What producers keep of a frame of items that are emitted one at a time.
 struct SlotNotes {
   Word voids;  // positions without an item; of a map, whose parts may all say so: not 0: the frame has failed
-  Word opened_ns;  // by the producers' clock
+  Word opened_ns;  // by their clock, where they are teams of a GPU
   std::uint64_t born_ns;
 };
 
