@@ -34,8 +34,8 @@ struct TopicOptions {
   std::string name{};  // in reports and errors; "": its number
   std::uint64_t frame_bytes = 64 << 10;
   std::uint32_t frames = 64;  // that it holds: rounded up to a power of two
-  // Items that are emitted one at a time wait so long for others to fill their frame; on a GPU until a call of
-  // the stage's function returns after that; in a loop until the stage has nothing else to do.
+  // Items that are emitted one at a time wait so long for others to fill their frame; on a GPU until a call
+  // of the stage's function returns after that; in a loop until the stage has nothing else to do.
   std::chrono::microseconds flush_after{200};
   Crossing crossing = Crossing::kAuto;
   WhenFull when_full = WhenFull::kWait;

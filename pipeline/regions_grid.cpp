@@ -58,9 +58,9 @@ std::uint32_t buffers_in_order(const RegionGrid& grid, const Halo& halo) {
 std::uint32_t detail::enough_buffers(const RegionGrid& grid, const Halo& halo, std::uint32_t buffers) {
   if (buffers == 0 || buffers >= grid.count()) return buffers;
   if (const std::uint32_t needed = buffers_in_order(grid, halo); buffers < needed) {
-    throw Error(Error::Kind::kConfiguration,
-                "RegionTable: " + std::to_string(buffers) + " buffers, and regions that come in order need " +
-                    std::to_string(needed));
+    throw Error(Error::Kind::kConfiguration, "RegionTable: " + std::to_string(buffers) +
+                                                 " buffers, and regions that come in order need " +
+                                                 std::to_string(needed));
   }
   return buffers;
 }

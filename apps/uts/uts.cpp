@@ -114,7 +114,8 @@ int run(int argc, char** argv) {
   o.add_to(line);
   names.emplace_back("");
   line.add("tree", &name, "a published tree; without: T1, or T1L for --size medium, T3L for paper", names)
-      .add("serial", &serial, "count with one thread and a stack too, and put how long that takes into --json");
+      .add("serial", &serial,
+           "count with one thread and a stack too, and put how long that takes into --json");
   const auto place = o.open(line, argc, argv);
   const esker::Device& device = place.device;
   if (name.empty()) name = o.size == "small" ? "T1" : o.size == "medium" ? "T1L" : "T3L";
