@@ -13,6 +13,7 @@
 #include <esker/transfer/plan/emit.hpp>
 #include <esker/transfer/plan/operand_graph.hpp>
 #include <esker/transfer/plan/paper_graphs.hpp>
+#include <esker/transfer/plan/picture.hpp>
 #include <esker/transfer/plan/schedule.hpp>
 #include <esker/transfer/plan/stabbing.hpp>
 #include <esker/transfer/plan/transfers.hpp>
@@ -106,7 +107,10 @@ std::vector<Refusal> refusals() {
        [] {
          OperandGraph graph;
          graph.add_operand({"a", 64, false, false});
-         check_schedule(graph, {}, {.order = {0}, .startups = {{0, 1, 0, ~0u, 1}}});
+         Schedule schedule;
+         schedule.order = {0};
+         schedule.startups = {{0, 1, 0, ~0u, 1}};
+         check_schedule(graph, {}, schedule);
        },
        {"places 4294967295 to 4294967296"}},
       {"json: a negative size",
@@ -185,6 +189,19 @@ TEST(Refusals, SayWhatIsWrong) {
         EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << part << ": " << error.what();
     }
   }
+}
+
+TEST(Refusals, NamesAreTextInPicturesAndPrograms) {
+  OperandGraph graph;
+  graph.add_operand({"a*/\n\"b\"", 64, true, false});
+  graph.add_operand({"c", 64, false, true});
+  graph.add_kernel("scan \"fast\"\nint x;", 1, List{0}, List{1});
+  const std::vector<Transfer> transfers = transfers_of(graph);
+  const Schedule schedule = schedule_exact(graph, transfers);
+  EXPECT_NE(to_dot(graph, schedule).find("label=\"scan \\\"fast\\\""), std::string::npos);
+  const std::string program = emit_cuda(graph, schedule, lay_out(graph, schedule));
+  EXPECT_NE(program.find("// scan \"fast\"_int x;"), std::string::npos) << program;
+  EXPECT_EQ(program.find("*/\n"), std::string::npos);
 }
 
 TEST(Refusals, AnOperandWhoseVersionWasRefusedIsUnchanged) {
