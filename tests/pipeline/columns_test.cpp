@@ -155,6 +155,7 @@ TEST(Columns, StandBesideEachOtherInAFrame) {
 TEST(ColumnsDeath, RefuseWhatHasNoPlace) {
   const std::vector<Column> odd = {{3, 0}}, sound = {{4, 0}};
   EXPECT_DEATH(ColumnLayout(odd, 10), "values of 3 bytes");
+  EXPECT_DEATH(ColumnLayout(std::vector<Column>(20, {8, 0}), 0xffffffff), "more than 2\\^34 bytes");
   const ColumnLayout layout(sound, 10);
   std::vector<Page> pages(layout.frame_pages());
   const std::vector<std::uint32_t> many(11);

@@ -79,6 +79,7 @@ TEST(Division, RefusesWhatSaysTooLittle) {
   EXPECT_THROW((void)RoundTime::fit(two), Error);
   const std::vector<RoundTime> stages(3);
   EXPECT_THROW((void)divide_teams(stages, 2, 1.0), Error);
+  EXPECT_TRUE(divide_teams({}, 5, 1.0).empty());
 }
 
 }  // namespace

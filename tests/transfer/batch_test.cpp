@@ -252,6 +252,8 @@ TEST(Batch, ADeadlineIsAcceptedOrRefused) {
                 "5.000 ms from now"),
             std::string::npos)
       << refused.reason;
+  EXPECT_TRUE(queue.submit({words.to(0)}, std::chrono::nanoseconds::max()).is_accepted);
+  const BatchReport& of_no_handle = queue.run_async({words.to(0)}).synchronize();  // a copy of it
   const Admission accepted = queue.submit({words.to(0)}, 30s);
   ASSERT_TRUE(accepted.is_accepted);
   // What is waiting counts.
@@ -259,6 +261,7 @@ TEST(Batch, ADeadlineIsAcceptedOrRefused) {
   for (int i = 0; i < 50; ++i) waiting.push_back(queue.run_async({words.to(0)}));
   EXPECT_FALSE(queue.submit({words.to(0)}, 15ms).is_accepted);
   EXPECT_FALSE(accepted.batch->synchronize().is_late);
+  EXPECT_EQ(of_no_handle.measured.size(), 1u);
   EXPECT_EQ(accepted.batch->synchronize().cause, "");
   for (const BatchHandle& handle : waiting) handle.synchronize();
 }
@@ -370,7 +373,19 @@ TEST(LinkProfile, IsKeptForItsMachine) {
   EXPECT_NE(refusal([] { (void)kept_profile("yours"); }).find("which has 'mine'"), std::string::npos);
   EXPECT_NE(refusal([] { (void)profile_from_json("[]", "a file"); }).find("profile of links in a file"),
             std::string::npos);
+  setenv("ESKER_MACHINE_FILE", ::testing::TempDir().c_str(), 1);
+  EXPECT_NE(refusal([] { (void)kept_profile("mine"); }, Error::Kind::kConfiguration).find("is a folder"),
+            std::string::npos);
   unsetenv("ESKER_MACHINE_FILE");
+}
+
+TEST(LinkProfile, IsOfCopiesOfSomeSize) {
+  const std::vector<Device> devices = open_all_devices("auto", 1);
+  for (const std::size_t bytes : {1u, 1000u, 65535u})
+    EXPECT_NE(refusal([&] {
+                (void)measure_links(devices, {bytes, 1});
+              }).find("at least 65536"),
+              std::string::npos);
 }
 
 }  // namespace

@@ -269,6 +269,11 @@ TEST_F(CopyBatchTest, AProfileIsLinearBetweenItsPoints) {
   }
 }
 
+TEST_F(CopyBatchTest, CopiesAreMeasuredInSomeMemory) {
+  for (const std::size_t bytes : {0u, 1000u, 65535u})
+    EXPECT_THROW((void)measure_copies(device(), {.bytes = bytes, .repeats = 1}), Error);
+}
+
 TEST_F(CopyBatchTest, AProfileStaysAtTheSmallerSizeWhereLargerCopiesTakeLess) {
   CopyProfile profile;
   for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
