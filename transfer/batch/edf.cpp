@@ -28,21 +28,24 @@ void check(std::span<const SporadicTask> tasks) {
   }
 }
 
-/// Intervals beyond it need no look: shorter than the last task's period, and where `cost` and what the tasks
-/// before it need of so much time would be more than that.
-std::uint64_t longest_interval(std::span<const SporadicTask> tasks, std::span<const std::size_t> order) {
-  const SporadicTask& last = tasks[order.back()];
-  Wide used = 0, whole = 1;  // of the time, by the others: a fraction
-  for (const std::size_t j : order.first(order.size() - 1)) {
-    used = used * tasks[j].period + whole * tasks[j].cost;
-    whole *= tasks[j].period;
+/// Of the time, what some tasks use.
+struct Utilisation {
+  Wide used = 0, whole = 1;  // a fraction
+
+  void add(const SporadicTask& task) {
+    used = used * task.period + whole * task.cost;
+    whole *= task.period;
     const Wide common = boost::multiprecision::gcd(used, whole);
     used /= common;
     whole /= common;
   }
-  const Wide longest = last.period - 1;
-  if (used >= whole) return static_cast<std::uint64_t>(longest);
-  const Wide enough = last.cost * whole / (whole - used) + 1;
+};
+
+/// Beyond it an interval has time for the task and for those before it, which leave some of the time; and it
+/// is shorter than the task's period.
+std::uint64_t longest_interval(const SporadicTask& task, const Utilisation& before) {
+  const Wide longest = task.period - 1;
+  const Wide enough = task.cost * before.whole / (before.whole - before.used) + 1;
   return static_cast<std::uint64_t>(std::min(enough, longest));
 }
 
@@ -50,14 +53,10 @@ std::uint64_t longest_interval(std::span<const SporadicTask> tasks, std::span<co
 
 bool fits_utilisation(std::span<const SporadicTask> tasks) {
   check(tasks);
-  Wide used = 0, whole = 1;  // a fraction
+  Utilisation all;
   for (const SporadicTask& task : tasks) {
-    used = used * task.period + whole * task.cost;
-    whole *= task.period;
-    const Wide common = boost::multiprecision::gcd(used, whole);
-    used /= common;
-    whole /= common;
-    if (used > whole) return false;
+    all.add(task);
+    if (all.used > all.whole) return false;
   }
   return true;
 }
@@ -77,11 +76,13 @@ EdfResult test_edf(std::span<const SporadicTask> tasks) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return tasks[a].period < tasks[b].period; });
+  Utilisation before;  // what is left to task i is at least its own, so not nothing
   for (std::size_t i = 1; i < order.size(); ++i) {
+    before.add(tasks[order[i - 1]]);
     const SporadicTask& task = tasks[order[i]];
     const std::uint64_t first = tasks[order[0]].period;
     if (task.period - 1 <= first) continue;
-    const std::uint64_t longest = longest_interval(tasks, std::span(order).first(i + 1));
+    const std::uint64_t longest = longest_interval(task, before);
     // What is needed grows at 1 more than a multiple of a period: the interval is shortest for it there.
     for (std::uint64_t interval = first + 1; interval <= longest;) {
       Wide needed = task.cost;

@@ -7,6 +7,7 @@
 #include <esker/device/machine_file.hpp>
 #include <esker/error.hpp>
 #include <esker/transfer/batch/link_rate_json.hpp>
+#include <esker/transfer/json_text.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,9 +42,7 @@ constexpr const char *kModule = "transfer", *kWhat = "links";
 
 }  // namespace
 
-std::string to_json(const LinkProfile& profile) {
-  return json_of(profile).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string to_json(const LinkProfile& profile) { return detail::json_text(json_of(profile)); }
 
 LinkProfile profile_from_json(const std::string& text, const std::string& where) {
   try {
@@ -85,8 +84,7 @@ Topology calibrated(Topology topology, const LinkProfile& profile) {
 }
 
 void keep_profile(const LinkProfile& profile) {
-  keep_machine(kModule, kWhat, profile.machine,
-               json_of(profile).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  keep_machine(kModule, kWhat, profile.machine, detail::json_text(json_of(profile), -1));
 }
 
 LinkProfile kept_profile(const std::string& machine) {

@@ -68,8 +68,9 @@ inline constexpr double kStageBytes = 1 << 20;
 // - A copy between devices that is staged is two, in pieces of kStageBytes: none goes on before it is there.
 // - A copy takes its startup beside its bytes. Further ones of a merged stream take their link's further_s.
 //
-// Errors. Error{kTransfer}: a node that is not there or cannot be an end, no route, a kernel after a copy to
-//         host memory (it has no place in the model: another batch), a number that is negative or no number.
+// Errors. Error{kTransfer}: a node that is not there or cannot be an end, no route, a copy within a device, a
+//         kernel after a copy to host memory (it has no place in the model: another batch), a number that is
+//         negative or no number.
 
 /// The batch method (Verner et al., Algorithm 1): streams end together. Computed from the end backwards:
 /// kernels first, then copies, each from the moment at which its kernel must begin, with the bandwidth that
@@ -92,8 +93,8 @@ ESKER_API Timeline divide_time(const Topology& topology, std::span<const StreamM
 /// What becomes of a schedule's starts if its streams are these: the batch run forwards, links shared by
 /// progressive filling. Of a schedule of align_ends() and its own streams: the same times.
 ///
-/// Errors. Error{kTransfer}: the schedule has other streams, or they go other ways; bytes and times may
-/// differ.
+/// Errors. Error{kTransfer}: the schedule has other streams, or they go other ways; bytes and times may be
+///         others.
 ESKER_API Timeline replay(const Topology& topology, std::span<const StreamModel> streams,
                           const Timeline& schedule);
 

@@ -5,6 +5,7 @@
 
 #include <esker/error.hpp>
 #include <esker/transfer/batch/link_rate_json.hpp>
+#include <esker/transfer/json_text.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,7 @@ std::string Topology::to_json() const {
                              {"there", json_of(links_[i].rate)},
                              {"back", json_of(links_[i + 1].rate)}});
   }
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return detail::json_text(json);
 }
 
 Topology Topology::from_json(const std::string& text, const std::string& where) {

@@ -56,8 +56,7 @@ ESKER_API std::vector<std::vector<Lifetime>> lifetimes_of(const OperandGraph& gr
 /// `alignment` is a power of two.
 ///
 /// Errors. Error{kTransfer}: operands that stand at addresses of the host overlap there, or are in one
-/// startup
-///         and no neighbours there.
+///         startup without being neighbours.
 ESKER_API Layout lay_out(const OperandGraph& graph, const Schedule& schedule, std::uint64_t alignment = 128,
                          std::uint64_t limit = ~std::uint64_t{0});
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <esker/error.hpp>
+#include <esker/transfer/json_text.hpp>
 #include <esker/transfer/plan/operand_graph.hpp>
 
 namespace esker::transfer {
@@ -168,7 +169,7 @@ std::string to_json(const OperandGraph& graph) {
     object["kernels"].push_back(
         {{"name", graph.kernel_name(k)}, {"place", graph.place(k)}, {"reads", reads}, {"writes", writes}});
   }
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return detail::json_text(object);
 }
 
 }  // namespace esker::transfer

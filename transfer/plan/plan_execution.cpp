@@ -12,6 +12,26 @@
 
 namespace esker::transfer::detail {
 
+namespace {
+
+/// `steps`, and then `end`, which waits for what they have put on streams: also if they throw.
+template <class Steps, class End>
+void do_both(const Steps& steps, const End& end) {
+  try {
+    steps();
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    try {
+      end();
+    } catch (...) {
+    }
+    std::rethrow_exception(thrown);
+  }
+  end();
+}
+
+}  // namespace
+
 PlanExecution::PlanExecution(std::vector<Device> devices) : devices_{std::move(devices)} {
   const auto refuse = [](const std::string& why) { throw Error(Error::Kind::kTransfer, "Plan: " + why); };
   if (devices_.empty()) refuse("it has no device");
@@ -103,17 +123,7 @@ void PlanExecution::put(std::uint32_t s, const Stream& first) {
 
 template <class Steps>
 void PlanExecution::run_to_end(const Stream& first, const Steps& steps) {
-  try {
-    steps();
-  } catch (...) {
-    const std::exception_ptr thrown = std::current_exception();
-    try {
-      synchronize(first);
-    } catch (...) {
-    }
-    std::rethrow_exception(thrown);
-  }
-  synchronize(first);
+  do_both(steps, [&] { synchronize(first); });
 }
 
 void PlanExecution::run(const Stream& first, bool waits_for_copies) {
@@ -216,19 +226,11 @@ void PlanExecution::add_steps(std::uint32_t begin, std::uint32_t end, const Stre
     stream.call([this, s] { call_in_stream(s); });
     if (order_[s].done) stream.record(*order_[s].done);
   };
-  fork(first);
-  try {
+  const auto add_all = [&] {
     for (std::uint32_t s = begin; s < end; ++s) add_one(s);
-  } catch (...) {
-    // Who waits for the caller's stream has waited for what is on the others.
-    const std::exception_ptr thrown = std::current_exception();
-    try {
-      join(first);
-    } catch (...) {
-    }
-    std::rethrow_exception(thrown);
-  }
-  join(first);
+  };
+  fork(first);
+  do_both(add_all, [&] { join(first); });
 }
 
 void PlanExecution::call_in_stream(std::uint32_t s) noexcept {

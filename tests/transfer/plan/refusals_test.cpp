@@ -191,7 +191,7 @@ TEST(Refusals, SayWhatIsWrong) {
   }
 }
 
-TEST(Refusals, NamesAreTextInPicturesAndPrograms) {
+TEST(Names, AreTextInPicturesAndPrograms) {
   OperandGraph graph;
   graph.add_operand({"a*/\n\"b\"", 64, true, false});
   graph.add_operand({"c", 64, false, true});
