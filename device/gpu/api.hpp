@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <esker/device/error.hpp>
@@ -24,12 +25,12 @@ inline std::string text_of(ApiError error) {
 }
 
 /// Throws Error{kDevice}, or Error{kOutOfMemory}, unless the call succeeded. `what` is "call: values".
-inline void require(ApiError error, const std::string& what) {
+inline void require(ApiError error, std::string_view what) {
   if (error == ESKER_GPU(Success)) return;
   (void)ESKER_GPU(GetLastError)();  // or a launch that follows would report it
   const auto kind =
       error == ESKER_GPU(ErrorMemoryAllocation) ? Error::Kind::kOutOfMemory : Error::Kind::kDevice;
-  throw Error(kind, what + ": " + text_of(error));
+  throw Error(kind, std::string(what) + ": " + text_of(error));
 }
 
 inline std::uint32_t device_count() {

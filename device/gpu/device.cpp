@@ -104,8 +104,8 @@ class GpuBackend final : public DeviceBackend {
     if (error != ESKER_GPU(Success)) {
       std::size_t free = 0, total = 0;
       (void)ESKER_GPU(MemGetInfo)(&free, &total);
-      gpu::require(error, fmt::format("{}: {} of {} bytes of {} memory; {} of {} MiB are free on the device",
-                                      name(), what, bytes, where, free >> 20, total >> 20));
+      require(error, "{} of {} bytes of {} memory; {} of {} MiB are free on the device", what, bytes, where,
+              free >> 20, total >> 20);
     }
     if (!zeroed) return at;
     try {
@@ -131,9 +131,9 @@ class GpuBackend final : public DeviceBackend {
     int greatest = 0;
     gpu::require(ESKER_GPU(DeviceGetStreamPriorityRange)(&least, &greatest), "reading stream priorities");
     gpu::Stream stream{};
-    gpu::require(ESKER_GPU(StreamCreateWithPriority)(&stream, ESKER_GPU(StreamNonBlocking),
-                                                     priority == StreamPriority::kHigh ? greatest : least),
-                 fmt::format("{}: making a stream", name()));
+    require(ESKER_GPU(StreamCreateWithPriority)(&stream, ESKER_GPU(StreamNonBlocking),
+                                                priority == StreamPriority::kHigh ? greatest : least),
+            "making a stream");
     return stream;
   }
   void destroy_stream(void* stream) noexcept override { (void)ESKER_GPU(StreamDestroy)(stream_of(stream)); }
@@ -142,39 +142,35 @@ class GpuBackend final : public DeviceBackend {
     return own_;
   }
   void synchronize(void* stream) override {
-    gpu::require(ESKER_GPU(StreamSynchronize)(stream_of(stream)),
-                 fmt::format("{}: waiting for a stream", name()));
+    require(ESKER_GPU(StreamSynchronize)(stream_of(stream)), "waiting for a stream");
   }
   bool is_idle(void* stream) override {
     return is_ready(ESKER_GPU(StreamQuery)(stream_of(stream)), "asking for the state of a stream");
   }
   void wait_for(void* stream, void* event) override {
-    gpu::require(ESKER_GPU(StreamWaitEvent)(stream_of(stream), event_of(event), 0),
-                 fmt::format("{}: a stream waits for an event", name()));
+    require(ESKER_GPU(StreamWaitEvent)(stream_of(stream), event_of(event), 0), "a stream waits for an event");
   }
 
   void* make_event() override {
     const Current current(device_);
     gpu::Event event{};
-    gpu::require(ESKER_GPU(EventCreate)(&event), fmt::format("{}: making an event", name()));
+    require(ESKER_GPU(EventCreate)(&event), "making an event");
     return event;
   }
   void destroy_event(void* event) noexcept override { (void)ESKER_GPU(EventDestroy)(event_of(event)); }
   void record(void* event, void* stream) override {
-    gpu::require(ESKER_GPU(EventRecord)(event_of(event), stream_of(stream)),
-                 fmt::format("{}: recording an event", name()));
+    require(ESKER_GPU(EventRecord)(event_of(event), stream_of(stream)), "recording an event");
   }
   bool is_done(void* event) override {
     return is_ready(ESKER_GPU(EventQuery)(event_of(event)), "asking for the state of an event");
   }
   void synchronize_event(void* event) override {
-    gpu::require(ESKER_GPU(EventSynchronize)(event_of(event)),
-                 fmt::format("{}: waiting for an event", name()));
+    require(ESKER_GPU(EventSynchronize)(event_of(event)), "waiting for an event");
   }
   std::chrono::nanoseconds between(void* first, void* second) override {
     float milliseconds = 0;
-    gpu::require(ESKER_GPU(EventElapsedTime)(&milliseconds, event_of(first), event_of(second)),
-                 fmt::format("{}: the time between two events", name()));
+    require(ESKER_GPU(EventElapsedTime)(&milliseconds, event_of(first), event_of(second)),
+            "the time between two events");
     return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6)};
   }
 
@@ -184,14 +180,14 @@ class GpuBackend final : public DeviceBackend {
   }
   void copy_async(void* to, const void* from, std::size_t bytes, void* stream) override {
     if (bytes == 0) return;
-    gpu::require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), stream_of(stream)),
-                 fmt::format("{}: copying {} bytes", name(), bytes));
+    require(ESKER_GPU(MemcpyAsync)(to, from, bytes, ESKER_GPU(MemcpyDefault), stream_of(stream)),
+            "copying {} bytes", bytes);
   }
   void copy_all_async(void* const* to, const void* const* from, const std::size_t* bytes, std::size_t n,
                       void* stream) override {
     if (n == 0) return;
     if (const auto error = gpu::copy_together(to, from, bytes, n, device_, stream_of(stream))) {
-      gpu::require(*error, fmt::format("{}: {} copies in one call", name(), n));
+      require(*error, "{} copies in one call", n);
     } else {
       for (std::size_t i = 0; i < n; ++i) copy_async(to[i], from[i], bytes[i], stream);
     }
@@ -199,15 +195,13 @@ class GpuBackend final : public DeviceBackend {
   MemoryRange range_of(const void* at) override { return gpu::range_of(at); }
   void fill_async(void* at, std::uint8_t value, std::size_t bytes, void* stream) override {
     if (bytes == 0) return;
-    gpu::require(ESKER_GPU(MemsetAsync)(at, value, bytes, stream_of(stream)),
-                 fmt::format("{}: filling {} bytes", name(), bytes));
+    require(ESKER_GPU(MemsetAsync)(at, value, bytes, stream_of(stream)), "filling {} bytes", bytes);
   }
 
   void call(void* stream, std::function<void()> function) override {
     auto owned = std::make_unique<std::function<void()>>(std::move(function));
     auto state = ESKER_GPU(StreamCaptureStatusNone);
-    gpu::require(ESKER_GPU(StreamIsCapturing)(stream_of(stream), &state),
-                 fmt::format("{}: asking whether a stream is captured", name()));
+    require(ESKER_GPU(StreamIsCapturing)(stream_of(stream), &state), "asking whether a stream is captured");
     const bool is_captured = state != ESKER_GPU(StreamCaptureStatusNone);
     if (is_captured && captured_calls == nullptr) {
       throw Error(
@@ -216,9 +210,8 @@ class GpuBackend final : public DeviceBackend {
                       "would keep its function",
                       name()));
     }
-    gpu::require(
-        gpu::launch_host_function(stream_of(stream), is_captured ? call_again : call_once, owned.get()),
-        fmt::format("{}: a call in a stream", name()));
+    require(gpu::launch_host_function(stream_of(stream), is_captured ? call_again : call_once, owned.get()),
+            "a call in a stream");
     if (is_captured) {
       captured_calls->push_back(std::move(owned));
     } else {
@@ -229,8 +222,8 @@ class GpuBackend final : public DeviceBackend {
     if (!gpu::kGraphsTakeFunctions) return nullptr;
     const Current current(device_);
     auto captured = std::make_unique<Captured>();
-    gpu::require(ESKER_GPU(StreamBeginCapture)(stream_of(stream), ESKER_GPU(StreamCaptureModeThreadLocal)),
-                 fmt::format("{}: beginning to capture a stream", name()));
+    require(ESKER_GPU(StreamBeginCapture)(stream_of(stream), ESKER_GPU(StreamCaptureModeThreadLocal)),
+            "beginning to capture a stream");
     gpu::CapturedGraph graph{};
     std::exception_ptr thrown;
     auto* const outer = std::exchange(captured_calls, &captured->calls);
@@ -250,12 +243,12 @@ class GpuBackend final : public DeviceBackend {
       (void)ESKER_GPU(GetLastError)();
       std::rethrow_exception(thrown);
     }
-    gpu::require(made, fmt::format("{}: capturing a stream", name()));
+    require(made, "capturing a stream");
     return captured.release();
   }
   void launch_graph(void* graph, void* stream) override {
-    gpu::require(ESKER_GPU(GraphLaunch)(static_cast<Captured*>(graph)->graph, stream_of(stream)),
-                 fmt::format("{}: launching a graph", name()));
+    require(ESKER_GPU(GraphLaunch)(static_cast<Captured*>(graph)->graph, stream_of(stream)),
+            "launching a graph");
   }
   void destroy_graph(void* graph) noexcept override {
     const std::unique_ptr<Captured> captured(static_cast<Captured*>(graph));
@@ -275,12 +268,18 @@ class GpuBackend final : public DeviceBackend {
 
  private:
   const std::string& name() const { return properties_.description; }
+  /// gpu::require() by the device's name; a call that has succeeded costs no text.
+  template <class... Values>
+  void require(gpu::ApiError error, fmt::format_string<Values...> what, Values&&... values) const {
+    if (error == ESKER_GPU(Success)) return;
+    gpu::require(error, name() + ": " + fmt::format(what, std::forward<Values>(values)...));
+  }
   bool is_ready(gpu::ApiError error, const char* what) const {
     if (error == ESKER_GPU(ErrorNotReady)) {
       (void)ESKER_GPU(GetLastError)();
       return false;
     }
-    gpu::require(error, fmt::format("{}: {}", name(), what));
+    require(error, "{}", what);
     return true;
   }
   static DeviceProperties read_properties(std::uint32_t index) {
