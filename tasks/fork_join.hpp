@@ -262,18 +262,20 @@ class ForkJoin {
     using WaveShape = detail::WaveShape<kWaveLanes>;
     using S =
         detail::SchedulerOf<Root, std::conditional_t<kRemote, detail::RemoteShape<WaveShape>, WaveShape>>;
-    // Waves of a group: fewer where their levels would not fit.
+    // Waves of a group: fewer where their levels would not fit, or so many are not wanted.
     constexpr std::uint32_t kWaveBytes = S::kHotWords * 4;
     std::uint32_t waves = std::min(4u, Waves<true>::kMostGroupLanes / kWaveLanes);
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     while (waves > 1 && most != 0 && waves * kWaveBytes + kScratchAside > most) waves /= 2;
+    const std::uint64_t most_waves =
+        options_.domains != 0 ? std::uint64_t{options_.domains} + kPorts : ~std::uint64_t{0};
+    while (waves > most_waves) waves /= 2;
     scratch_bytes_ = waves * kWaveBytes;
     std::uint64_t groups = 0;
     with_kernel([&](const auto& kernel) {
       groups = device_.resident_groups(kernel, waves * kWaveLanes, scratch_bytes_);
     });
-    if (options_.domains != 0)
-      groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
+    groups = std::min(groups, most_waves / waves);
     if constexpr (kRemote) {
       // PEs of one GPU run side by side, and beside what applies messages.
       groups = device_.occupancy()->part_of(groups);

@@ -209,10 +209,10 @@ class Graph {
     const std::uint32_t most = device_.properties().group_scratch_bytes;
     std::uint32_t waves = kWaves;
     while (waves > 1 && most != 0 && waves * wave_bytes + kScratchAside > most) waves /= 2;
+    while (options_.domains != 0 && waves > options_.domains) waves /= 2;
     scratch_bytes_ = waves * wave_bytes;
     std::uint64_t groups = device_.resident_groups(kernel, waves * lanes, scratch_bytes_);
-    if (options_.domains != 0)
-      groups = std::min<std::uint64_t>(groups, (options_.domains + waves - 1) / waves);
+    if (options_.domains != 0) groups = std::min<std::uint64_t>(groups, options_.domains / waves);
     return {groups * waves * lanes, waves * lanes};
   }
 

@@ -336,6 +336,17 @@ TEST(ForkJoin, RunsTasksWithWideLevels) {
   for (std::uint64_t w = 0; w < 8; ++w) EXPECT_EQ(sum.words[w], (w + 1) * 4096);
 }
 
+TEST(ForkJoin, HasNoMoreDomainsThanItMay) {
+  for (const std::uint32_t domains : {1u, 2u, 3u, 7u, ~0u - 2, ~0u}) {
+    Options options;
+    options.domains = domains;
+    ForkJoin<Fib> run(device(), options);
+    EXPECT_EQ(run.run(Fib{12}), 144);
+    EXPECT_GE(run.report().domains, 1u);
+    EXPECT_LE(run.report().domains, domains);
+  }
+}
+
 struct Answer {
   static constexpr int kMaxSpawns = 0;
   int n;

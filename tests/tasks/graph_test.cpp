@@ -259,10 +259,19 @@ TEST(Graph, RunsHighPrioritiesFirst) {
             node(high, Order{output, 0}).into(output));
   const auto order = graph.results(output);
   ASSERT_EQ(order.size(), 3 * seeds.size());
-  if (graph.report().domains == 1) {
-    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-  } else {  // a GPU's group is several
-    EXPECT_LT(std::accumulate(order.begin(), order.begin() + 64, 0u), 64u) << "high ones among the first";
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(Graph, HasNoMoreDomainsThanItMay) {
+  for (const std::uint32_t domains : {1u, 2u, 3u, 7u, ~0u - 2, ~0u}) {
+    Options options = small_memory();
+    options.domains = domains;
+    Graph graph(device(), options);
+    const auto numbers = graph.channel<std::uint32_t>({.name = "numbers"});
+    graph.seed(numbers, std::vector<std::uint32_t>{40});
+    EXPECT_EQ(graph.run(node(numbers, Down{numbers}).into(numbers)).sum, 41u);
+    EXPECT_GE(graph.report().domains, 1u);
+    EXPECT_LE(graph.report().domains, domains);
   }
 }
 
