@@ -117,9 +117,9 @@ class Context {
   ESKER_HD void fail(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) {
     report(Outcome::kFailed, code, a, b);
   }
-  /// Somebody has ended the run: long tasks may look, and return.
+  /// Somebody has ended the run, or wants to: long tasks may look, and return.
   ESKER_HD bool stop_requested() const {
-    const bool has_ended = place_.run->has_ended();
+    const bool has_ended = place_.run->has_ended_or_should();  // all domains may be in long tasks
     if constexpr (kIsWhole) return Lanes::wave().broadcast(has_ended, 0);
     return has_ended;
   }

@@ -67,8 +67,8 @@ class GraphTask {
   ESKER_HD void fail(std::int32_t code, std::uint64_t a = 0, std::uint64_t b = 0) const {
     end(detail::Outcome::kFailed, code, a, b);
   }
-  /// Somebody has ended the run: long functions may look, and return.
-  ESKER_HD bool stop_requested() const { return place_.state->has_ended(); }
+  /// Somebody has ended the run, or wants to: long functions may look, and return.
+  ESKER_HD bool stop_requested() const { return place_.state->has_ended_or_should(); }
   /// Adds to the run's sum (GraphReport::sum). Cheaper than an atomic in memory: a domain keeps its part at
   /// hand.
   ESKER_HD void add(std::uint64_t value) const { place_.sums()[Lanes::sum_of(number_)] += value; }

@@ -400,5 +400,27 @@ TEST(ForkJoin, StopsWhenItIsAskedTo) {
   asks.join();
 }
 
+// The only domain is in a task: nobody but the task looks whether the run is to stop.
+struct Looks {
+  using Result = void;
+  static constexpr int kMaxSpawns = 0;
+  ESKER_HD void operator()(auto& task) const {
+    while (!task.stop_requested()) {
+    }
+  }
+};
+TEST(ForkJoin, TellsTheOnlyDomainsTaskThatAStopWasRequested) {
+  Options options;
+  options.domains = 1;
+  options.stop.request_stop();
+  ForkJoin<Looks> run(device(), options);
+  try {
+    run.run(Looks{});
+    ADD_FAILURE() << "it ended well";
+  } catch (const tasks::TaskError& error) {
+    EXPECT_EQ(error.reason(), tasks::TaskError::Reason::kStopped);
+  }
+}
+
 }  // namespace
 }  // namespace esker::testing

@@ -391,6 +391,31 @@ TEST(Graph, StopsWhenItIsAskedTo) {
   asks.join();
 }
 
+/// The only domain is in this function: nobody else looks whether the run is to stop.
+struct Looks {
+  SystemAtomic<std::uint32_t>* begun;
+  ESKER_HD void operator()(auto& task, const std::uint32_t&) const {
+    begun->store_relaxed(1);
+    while (!task.stop_requested()) {
+    }
+  }
+};
+TEST(Graph, TellsTheOnlyDomainsFunctionThatAStopWasRequested) {
+  Options options = small_memory();
+  options.domains = 1;
+  const auto begun = device().pinned<SystemAtomic<std::uint32_t>>(1);
+  Graph graph(device(), options);
+  const auto one = graph.channel<std::uint32_t>();
+  graph.seed(one, std::vector<std::uint32_t>{1});
+  std::thread asks([&] {
+    while (begun[0].load_relaxed() == 0) std::this_thread::yield();
+    options.stop.request_stop();
+  });
+  expect_error([&] { graph.run(node(one, Looks{begun.data()})); }, TaskError::Reason::kStopped,
+               {"stopped on request"});
+  asks.join();
+}
+
 TEST(Graph, RefusesGraphsThatAreWrong) {
   Graph graph(device(), small_memory()), other(device(), small_memory());
   const auto a = graph.channel<std::uint32_t>({.name = "a"});
