@@ -227,6 +227,8 @@ class Context {
   ESKER_HD bool finish() {
     if constexpr (!std::is_void_v<Result>) {
       if (answers_ != 1) report(Outcome::kMisuse, 2, answers_, 0);
+    } else if constexpr (Scheduler::kJoins) {
+      if (answers_ > 1) report(Outcome::kMisuse, 2, answers_, 0);  // the last continuation alone is kept
     }
     return waits_;
   }

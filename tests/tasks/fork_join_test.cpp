@@ -290,6 +290,28 @@ TEST(ForkJoin, NamesTasksThatBreakTheirContract) {
   EXPECT_EQ(run.run(Forgets{3, 3}), 1);
 }
 
+struct WaitsTwice {
+  using Result = void;
+  static constexpr bool kJoins = true;
+  static constexpr int kMaxSpawns = 2;
+  bool is_leaf;
+  ESKER_HD void operator()(auto& task) const {
+    if (is_leaf) return;
+    task.spawn(WaitsTwice{true}).then([](auto& then) { then.add(1); });
+    task.spawn(WaitsTwice{true}).then([](auto& then) { then.add(1); });
+  }
+};
+TEST(ForkJoin, NamesATaskWithoutAResultThatWaitsTwice) {
+  ForkJoin<WaitsTwice> run(device());
+  try {
+    run.run(WaitsTwice{false});
+    ADD_FAILURE() << "it ended well";
+  } catch (const tasks::TaskError& error) {
+    EXPECT_EQ(error.reason(), tasks::TaskError::Reason::kMisuse);
+    EXPECT_NE(std::string(error.what()).find("2 times"), std::string::npos) << error.what();
+  }
+}
+
 struct Forever {
   static constexpr int kMaxSpawns = 1;
   ESKER_HD void operator()(auto& task) const {
