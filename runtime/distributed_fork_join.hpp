@@ -132,7 +132,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
         Base::launch_domains();
       } catch (...) {
         thrown = std::current_exception();
-        (void)Base::run_state().end(detail::Outcome::kFailed);
+        (void)Base::run_state().end(detail::Outcome::kThrew);
       }
       has_ended.store(true, std::memory_order_release);
     });

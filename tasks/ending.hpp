@@ -8,7 +8,17 @@
 
 namespace esker::tasks::detail {
 
-enum class Outcome : std::uint32_t { kRunning, kDone, kStopped, kFailed, kOutOfMemory, kMisuse, kFull };
+/// kThrew: a task on the CPU, whose exception run() throws in its own PE.
+enum class Outcome : std::uint32_t {
+  kRunning,
+  kDone,
+  kStopped,
+  kFailed,
+  kThrew,
+  kOutOfMemory,
+  kMisuse,
+  kFull
+};
 
 /// How a run ended, and what whoever ended it says.
 struct RunEnd {

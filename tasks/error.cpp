@@ -27,15 +27,19 @@ std::string misuse(const RunEnd& run) {
 
 [[noreturn]] ESKER_API void throw_outcome(const RunEnd& run, const std::string& where,
                                           std::uint64_t memory_bytes) {
-  const std::array<std::uint64_t, 2> values{run.error_values[0], run.error_values[1]};
-  const auto raise = [&](Error::Kind kind, TaskError::Reason reason, const std::string& message) {
-    throw TaskError(kind, fmt::format("tasks on {}: {}", where, message), reason, run.error_code, values);
+  const auto raise = [&](Error::Kind kind, TaskError::Reason reason, const std::string& message,
+                         std::int32_t code = 0, const std::array<std::uint64_t, 2>& values = {}) {
+    throw TaskError(kind, fmt::format("tasks on {}: {}", where, message), reason, code, values);
   };
   switch (run.outcome) {
     case Outcome::kFailed:
       raise(Error::Kind::kTask, TaskError::Reason::kFailed,
             fmt::format("a task of type {} failed with code {} ({}, {})", run.error_type, run.error_code,
-                        values[0], values[1]));
+                        run.error_values[0], run.error_values[1]),
+            run.error_code, {run.error_values[0], run.error_values[1]});
+      break;
+    case Outcome::kThrew:
+      raise(Error::Kind::kTask, TaskError::Reason::kFailed, "a task threw what run() throws there");
       break;
     case Outcome::kMisuse:
       raise(Error::Kind::kTask, TaskError::Reason::kMisuse, misuse(run));

@@ -14,7 +14,7 @@ class ESKER_API TaskError : public Error {
  public:
   enum class Reason {
     kStopped,      // StopToken
-    kFailed,       // a task called fail(code, values...)
+    kFailed,       // a task called fail(code, values...), or threw on another PE
     kMisuse,       // a task spawned more than it declares, or where it does not, or gave no result, or two
     kOutOfMemory,  // Options::memory_bytes
     kFull,         // a channel that says WhenFull::kFail, or an output
@@ -24,7 +24,7 @@ class ESKER_API TaskError : public Error {
       : Error{kind, message}, reason_{reason}, code_{code}, values_{values} {}
 
   Reason reason() const noexcept { return reason_; }
-  /// Of fail().
+  /// Of fail(), as values(); else 0.
   std::int32_t code() const noexcept { return code_; }
   const std::array<std::uint64_t, 2>& values() const noexcept { return values_; }
 

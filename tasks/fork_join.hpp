@@ -84,7 +84,7 @@ struct ThreadDomains {
     try {
       Domain<S>(ThreadLanes{}, *run, watch, hot + domain * S::kHotWords, domain).run();
     } catch (...) {
-      (void)run->end(Outcome::kFailed);  // or the other domains would wait for what this one holds
+      (void)run->end(Outcome::kThrew);  // or the other domains would wait for what this one holds
       throw;
     }
 #endif

@@ -57,8 +57,9 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
                                       const std::string& device, const Options& options) {
   const std::array<std::uint64_t, 2> values{how.error_values[0], how.error_values[1]};
   const auto raise = [&](Error::Kind kind, TaskError::Reason reason, const std::string& message) {
-    throw TaskError(kind, fmt::format("task graph on {}: {}", device, message), reason, how.error_code,
-                    values);
+    const bool has_said = reason == TaskError::Reason::kFailed;
+    throw TaskError(kind, fmt::format("task graph on {}: {}", device, message), reason,
+                    has_said ? how.error_code : 0, has_said ? values : std::array<std::uint64_t, 2>{});
   };
   const auto name = [&](std::uint64_t number) { return channels.at(number).name; };
   switch (how.outcome) {

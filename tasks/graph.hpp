@@ -59,7 +59,7 @@ struct ThreadGraph {
     try {
       GraphDomain<Shape, Nodes>(ThreadLanes{}, place, parameters, *nodes).run();
     } catch (...) {
-      (void)state->end(Outcome::kFailed);  // or the other domains would wait for what this one holds
+      (void)state->end(Outcome::kThrew);  // or the other domains would wait for what this one holds
       throw;
     }
 #endif

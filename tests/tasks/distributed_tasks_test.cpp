@@ -432,6 +432,7 @@ TEST(DistributedForkJoin, WhatATaskThrowsIsThrownOnItsPe) {
       EXPECT_EQ(rt.pe(), 0u);
       EXPECT_EQ(error.reason(), TaskError::Reason::kFailed);
       EXPECT_NE(std::string(error.what()).find("PE 1"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("a task threw"), std::string::npos) << error.what();
     } catch (const std::runtime_error& error) {
       EXPECT_EQ(rt.pe(), 1u);
       EXPECT_NE(std::string(error.what()).find("out of cheese"), std::string::npos) << error.what();

@@ -335,6 +335,31 @@ TEST(ForkJoin, SaysThatMemoryIsShort) {
   EXPECT_THROW((void)ForkJoin<Forever>(device(), options), Error);
 }
 
+/// Fails, or is short of memory.
+struct FailsOrGoesOn {
+  static constexpr int kMaxSpawns = 1;
+  bool fails;
+  ESKER_HD void operator()(auto& task) const {
+    if (fails) return task.fail(42, 7, 8);
+    task.spawn(FailsOrGoesOn{false}).then([](auto& then, long a) { then.give(a); });
+  }
+};
+TEST(ForkJoin, AnErrorHasNothingOfTheErrorBeforeIt) {
+  Options options;
+  options.memory_bytes = 1 << 20;
+  ForkJoin<FailsOrGoesOn> run(device(), options);
+  EXPECT_THROW((void)run.run(FailsOrGoesOn{true}), tasks::TaskError);
+  try {
+    (void)run.run(FailsOrGoesOn{false});
+    ADD_FAILURE() << "it ended";
+  } catch (const tasks::TaskError& error) {
+    EXPECT_EQ(error.reason(), tasks::TaskError::Reason::kOutOfMemory);
+    EXPECT_EQ(error.code(), 0);
+    EXPECT_EQ(error.values()[0], 0u);
+    EXPECT_EQ(error.values()[1], 0u);
+  }
+}
+
 // Levels so wide that a GPU's group has no scratchpad for four stacks of them.
 struct Wide {
   struct Result {
