@@ -126,6 +126,8 @@ class ChannelView {
 ESKER_PASS_END
 
 namespace detail {
+/// Throws Error{kConfiguration} where a ring of numbers could not hold so many.
+ESKER_API void check_capacity(std::uint32_t capacity);
 template <class View>
 struct MakeAvailable {
   View view;
@@ -134,8 +136,8 @@ struct MakeAvailable {
 }  // namespace detail
 
 struct ChannelOptions {
-  std::uint32_t capacity = 1 << 15;
-  bool padded = false;  // no two elements share a cache line: to compare (thesis, 4.6.1)
+  std::uint32_t capacity = 1 << 15;  // at most 2^31
+  bool padded = false;               // no two elements share a cache line: to compare (thesis, 4.6.1)
 };
 
 ESKER_PASS_BEGIN
@@ -144,7 +146,7 @@ ESKER_PASS_BEGIN
 ///
 /// Contract Move-only. view() is for kernels; on the CPU, and of a channel with Scope::kSystem, which is in
 ///          pinned memory, for host threads too.
-/// Errors   Error{kOutOfMemory}.
+/// Errors   Error{kOutOfMemory}. Error{kConfiguration}: the capacity is above 2^31.
 template <class T, Sharing kSharing = Sharing::kWave, Scope S = Scope::kDevice>
 class Channel {
   static_assert(std::is_trivially_copyable_v<T>, "elements cross processors byte by byte");
@@ -183,6 +185,7 @@ class Channel {
   using Memory = std::conditional_t<kIsPinned, PinnedArray<Line>, DeviceArray<Line>>;
 
   Memory allocate(const Device& device) const {
+    detail::check_capacity(capacity_);
     const std::uint64_t bytes = 2 * Ring::storage_bytes(std::bit_ceil(capacity_)) + capacity_ * stride_;
     const std::uint64_t lines = (bytes + sizeof(Line) - 1) / sizeof(Line);
     if constexpr (kIsPinned) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <esker/tasks/channel.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/state.hpp>
 
@@ -54,6 +55,12 @@ std::string misuse(const RunEnd& run) {
   }
   throw TaskError(Error::Kind::kTask, fmt::format("tasks on {}: stopped on request", where),
                   TaskError::Reason::kStopped, 0, {});
+}
+
+ESKER_API void check_capacity(std::uint32_t capacity) {
+  if (capacity <= 1u << 31) return;
+  throw Error(Error::Kind::kConfiguration,
+              fmt::format("tasks: a channel's capacity is {}, and the most is 2147483648", capacity));
 }
 
 [[noreturn]] ESKER_API void refuse_memory(std::uint64_t memory_bytes, std::uint64_t least) {

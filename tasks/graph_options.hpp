@@ -18,9 +18,9 @@ enum class WhenFull : std::uint32_t {
 };
 
 struct GraphChannelOptions {
-  std::string name;  // in reports and errors; "": its number
-  std::uint32_t capacity = 1 << 15;
-  int priority = 0;  // higher ones run first
+  std::string name;                  // in reports and errors; "": its number
+  std::uint32_t capacity = 1 << 15;  // at most 2^31
+  int priority = 0;                  // higher ones run first
   WhenFull when_full = WhenFull::kSpill;
 };
 

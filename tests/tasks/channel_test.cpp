@@ -3,6 +3,7 @@
 #include <esker/tasks.hpp>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../device/gtest.hpp"
@@ -127,6 +128,18 @@ TEST(Channel, FreesInAnyOrder) {
   std::uint32_t line = 0;
   device.copy(&line, failed.data(), sizeof line);
   EXPECT_EQ(line, 0u) << "the check of that line";
+}
+
+TEST(Channel, RefusesMoreElementsThanItsRingsHold) {
+  for (const std::uint32_t capacity : {(1u << 31) + 1, ~0u}) {
+    try {
+      const Channel<char> channel(Device::open(), {.capacity = capacity});
+      ADD_FAILURE() << capacity << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::kConfiguration) << error.what();
+      EXPECT_NE(std::string(error.what()).find(std::to_string(capacity)), std::string::npos) << error.what();
+    }
+  }
 }
 
 }  // namespace

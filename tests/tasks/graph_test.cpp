@@ -442,6 +442,8 @@ TEST(Graph, RefusesGraphsThatAreWrong) {
   Graph poor(device(), small_memory(3));
   const auto c = poor.channel<std::uint32_t>({.name = "c"});
   says([&] { poor.run(node(c, Down{c})); }, "memory_bytes is 3, of which 'c'");
+  says([&] { (void)poor.channel<char>({.name = "all", .capacity = (1u << 31) + 1}); },
+       "capacity is 2147483649, and the most");
 }
 
 #if !defined(ESKER_DEVICE_COMPILER)
