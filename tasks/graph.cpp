@@ -69,6 +69,10 @@ void check_owner(std::uint32_t graph, std::uint32_t owner) {
                         values[0], values[1]));
       break;
     case Outcome::kMisuse:
+      if (how.error_code != 0) {
+        raise(Error::Kind::kTask, TaskError::Reason::kMisuse,
+              fmt::format("a task of '{}' spawned into a channel of another graph", name(how.error_type)));
+      }
       raise(Error::Kind::kTask, TaskError::Reason::kMisuse,
             fmt::format("a task of '{0}' spawned into '{1}', which its node does not name: say "
                         "node(...).into(...) with it",

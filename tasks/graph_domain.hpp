@@ -230,7 +230,7 @@ class GraphDomain {
           return has || got;
         },
         [&](std::uint32_t i, const T& element) {
-          GraphTask task(place_, choice.channel, node.targets, i);
+          GraphTask task(place_, choice.channel, node.graph, node.targets, i);
           node.function(task, element);
         });
     tidy();

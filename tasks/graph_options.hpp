@@ -27,12 +27,12 @@ struct GraphChannelOptions {
 /// Elements of T that one node processes, of the graph that has made it. Copied by value into functions.
 template <class T>
 struct GraphChannel {
-  std::uint32_t graph, number;
+  std::uint32_t graph = 0, number = 0;  // 0: no graph's
 };
 /// Elements of T that the host reads after the run.
 template <class T>
 struct GraphOutput {
-  std::uint32_t graph, number;
+  std::uint32_t graph = 0, number = 0;
 };
 
 /// Of one run.

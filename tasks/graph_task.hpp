@@ -19,10 +19,10 @@ class GraphTask {
   using Lanes = detail::DomainLanes;
 
  public:
-  /// `into` has a bit for each channel that it may spawn into. `number` in its batch.
-  ESKER_HD GraphTask(const detail::GraphPlace& place, std::uint32_t channel, std::uint32_t into,
-                     std::uint32_t number)
-      : place_{place}, channel_{channel}, into_{into}, number_{number} {}
+  /// `into` has a bit for each channel of `graph` that it may spawn into. `number` in its batch.
+  ESKER_HD GraphTask(const detail::GraphPlace& place, std::uint32_t channel, std::uint32_t graph,
+                     std::uint32_t into, std::uint32_t number)
+      : place_{place}, channel_{channel}, graph_{graph}, into_{into}, number_{number} {}
   GraphTask(const GraphTask&) = delete;
   GraphTask& operator=(const GraphTask&) = delete;
 
@@ -31,7 +31,7 @@ class GraphTask {
   template <class T>
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphChannel<T>& to,
                                           const std::type_identity_t<T>& element) const {
-    if (!may_spawn_into(to.number)) return;
+    if (!may_spawn_into(to)) return;
     by_channel(to.number, [&](auto& together, std::uint32_t number, bool active) {
       detail::OwnChannel& own = place_.own(number);
       const Position mine = together.position_among(active);
@@ -47,7 +47,7 @@ class GraphTask {
   template <class T>
   ESKER_ALWAYS_INLINE ESKER_HD void spawn(const GraphOutput<T>& to,
                                           const std::type_identity_t<T>& element) const {
-    if (!may_spawn_into(to.number)) return;
+    if (!may_spawn_into(to)) return;
     by_channel(to.number, [&](auto& together, std::uint32_t number, bool active) {
       detail::ChannelState& output = place_.channel(number);
       const Position mine = together.position_among(active);
@@ -74,9 +74,11 @@ class GraphTask {
   ESKER_HD void add(std::uint64_t value) const { place_.sums()[Lanes::sum_of(number_)] += value; }
 
  private:
-  ESKER_HD bool may_spawn_into(std::uint32_t channel) const {
-    if ((into_ >> channel & 1u) != 0) return true;
-    end(detail::Outcome::kMisuse, 0, channel, 0);
+  template <class Channel>
+  ESKER_HD bool may_spawn_into(const Channel& to) const {
+    const bool is_ours = to.graph == graph_;
+    if (is_ours && (into_ >> to.number & 1u) != 0) return true;
+    end(detail::Outcome::kMisuse, is_ours ? 0 : 1, to.number, 0);
     return false;
   }
   ESKER_HD void end(detail::Outcome how, std::int32_t code, std::uint64_t a, std::uint64_t b) const {
@@ -156,7 +158,7 @@ class GraphTask {
   }
 
   const detail::GraphPlace place_;
-  const std::uint32_t channel_, into_, number_;
+  const std::uint32_t channel_, graph_, into_, number_;
 };
 
 ESKER_PASS_END

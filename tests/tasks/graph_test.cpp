@@ -316,6 +316,23 @@ TEST(Graph, NamesAnEdgeThatWasNotDeclared) {
   }
 }
 
+TEST(Graph, NamesATaskThatSpawnsIntoAnotherGraph) {
+  Graph graph(device(), small_memory()), other(device(), small_memory());
+  const auto rays = graph.channel<std::uint32_t>({.name = "rays"});
+  const auto hits = graph.channel<std::uint64_t>({.name = "hits"});
+  const auto kept = graph.output<std::uint64_t>("kept");
+  (void)other.channel<std::uint32_t>();
+  const auto foreign = other.channel<std::uint32_t>();  // with the number that `hits` has
+  graph.seed(rays, std::vector<std::uint32_t>{3});
+  for (const auto& to : {foreign, GraphChannel<std::uint32_t>{}}) {
+    expect_error(
+        [&] {
+          graph.run(node(rays, Wrong{to, 3}).into(rays, hits), node(hits, Keep{kept}).into(kept));
+        },
+        TaskError::Reason::kMisuse, {"a task of 'rays' spawned into a channel of another graph"});
+  }
+}
+
 struct Fails {
   GraphChannel<std::uint32_t> again;
   std::uint32_t bad;
@@ -434,6 +451,8 @@ TEST(Graph, RefusesGraphsThatAreWrong) {
   says([&] { graph.run(node(a, Down{a}), node(b, Down{b}), node(a, Down{a})); }, "'a' has several nodes");
   says([&] { graph.run(node(a, Down{a}), node(foreign, Down{a})); }, "channel of another graph");
   says([&] { graph.run(node(a, Down{a}).into(foreign), node(b, Down{b})); }, "the node of 'a' spawns");
+  says([&] { graph.run(node(a, Down{a}).into(GraphChannel<std::uint32_t>{}), node(b, Down{b})); },
+       "the node of 'a' spawns");
   says([&] { graph.seed(foreign, std::vector<std::uint32_t>{1}); }, "channel of another graph");
   graph.run(node(a, Down{a}).into(a), node(b, Down{b}));
   says([&] { (void)graph.channel<std::uint32_t>({.name = "late"}); }, "'late' was made after the first run");
