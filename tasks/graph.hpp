@@ -157,7 +157,7 @@ class Graph {
     const detail::NodeList<Nodes...> list(nodes...);
     const auto start = std::chrono::steady_clock::now();
     if (device_.backend() == Backend::kCpu) {
-      run_threads<Shape>(list, facts);
+      run_threads<Shape>(list, facts, start);
     } else {
       run_waves(list, facts);
     }
@@ -171,7 +171,8 @@ class Graph {
   static constexpr std::uint32_t kWaves = 4;  // of a group
 
   template <class Shape, class List>
-  void run_threads(const List& list, const std::vector<detail::NodeFacts>& facts) {
+  void run_threads(const List& list, const std::vector<detail::NodeFacts>& facts,
+                   std::chrono::steady_clock::time_point start) {
     const LaunchShape shape = shape_of_threads();
     channels_.lay_out(report_, Shape::kBatch, 1);
     begin(facts, static_cast<std::uint32_t>(shape.lanes));
@@ -182,6 +183,7 @@ class Graph {
       device_.launch(shape, kernel, stream_);
     } catch (...) {
       is_clean_ = false;
+      read(start);
       throw;
     }
   }
@@ -278,7 +280,8 @@ class Graph {
         reinterpret_cast<const std::byte*>(&state));
   }
 
-  void end(std::chrono::steady_clock::time_point start) {
+  /// What the run has left.
+  void read(std::chrono::steady_clock::time_point start) {
     detail::GraphState& state = written_[0];
     device_.copy_async(&state, state_.data(), used_bytes(), stream_);
     stream_.synchronize();
@@ -286,10 +289,12 @@ class Graph {
     report_.sum = state.sum.load_relaxed();
     report_.waits = state.waits.load_relaxed();
     channels_.read(state, report_);
-    const detail::RunEnd how = state.how();
-    if (how.outcome == detail::Outcome::kDone) return;
-    is_clean_ = false;
-    detail::throw_graph_outcome(how, report_.channels, device_.name(), options_);
+  }
+  void end(std::chrono::steady_clock::time_point start) {
+    read(start);
+    const detail::RunEnd how = written_[0].how();
+    is_clean_ = how.outcome == detail::Outcome::kDone;
+    if (!is_clean_) detail::throw_graph_outcome(how, report_.channels, device_.name(), options_);
   }
 
   const Device device_;

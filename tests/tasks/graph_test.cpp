@@ -471,6 +471,26 @@ struct Throws {
     if (n == 99) throw std::out_of_range("a task's own");
   }
 };
+struct KeepsAndThrows {
+  GraphOutput<std::uint32_t> kept;
+  void operator()(auto& task, const std::uint32_t& n) const {
+    task.spawn(kept, n);
+    if (n == 99) throw std::out_of_range("a task's own");
+  }
+};
+TEST(Graph, HasTheResultsOfARunThatThrewAndOfNoOther) {
+  Options options = small_memory();
+  options.domains = 1;
+  Graph graph(device(), options);
+  const auto numbers = graph.channel<std::uint32_t>();
+  const auto kept = graph.output<std::uint32_t>();
+  graph.seed(numbers, std::vector<std::uint32_t>{1, 2, 3, 4});
+  graph.run(node(numbers, KeepsAndThrows{kept}).into(kept));
+  EXPECT_EQ(graph.results(kept).size(), 4u);
+  graph.seed(numbers, std::vector<std::uint32_t>{99});
+  EXPECT_THROW(graph.run(node(numbers, KeepsAndThrows{kept}).into(kept)), std::out_of_range);
+  EXPECT_EQ(graph.results(kept), std::vector<std::uint32_t>{99});
+}
 TEST(Graph, PassesOnWhatATaskThrows) {
   Graph graph(device(), small_memory());
   const auto numbers = graph.channel<std::uint32_t>();
