@@ -95,6 +95,10 @@ struct Scheduler {
   /// A batch takes tasks from the highest segment and so many below it. Its level may be in a new segment, so
   /// results go to a level at most one segment more down.
   static constexpr std::uint32_t kReach = kJoins ? (kHotSegments < 10 ? kHotSegments - 2 : 8) : 0;
+  static_assert(std::uint64_t{Layout::kFrameWords} * kBatch +
+                        std::uint64_t{Layout::columns_before(Set::kTypes)} * Layout::capacity(kBatch) <
+                    1u << Ref::kWordBits,
+                "these tasks are too large");
   static constexpr std::uint32_t kSegmentWords = (Layout::kWords + 31) / 32 * 32;
   static_assert(kHotSegments * kSegmentWords < 1u << Ref::kWordBits, "these tasks are too large");
   using Page = PageLayout<kSegmentWords>;

@@ -107,6 +107,9 @@ inline constexpr std::size_t kSizeOf = [] {
 }();
 
 inline constexpr std::size_t kMostResultBytes = 64;
+// So that a level's words are counted in 32 bits; and a batch of tasks stands on a host thread's stack.
+inline constexpr std::uint64_t kMostMaxSpawns = 1 << 16;
+inline constexpr std::size_t kMostTaskBytes = 1 << 16;
 
 template <class T>
 struct Checked {
@@ -114,6 +117,9 @@ struct Checked {
   static_assert(
       requires { T::kMaxSpawns; },
       "a task says `static constexpr int kMaxSpawns`: the most that one call spawns");
+  static_assert(static_cast<std::uint64_t>(T::kMaxSpawns) <= kMostMaxSpawns,
+                "a task's kMaxSpawns is 0 to 65536: more children are spawned by children");
+  static_assert(sizeof(T) <= kMostTaskBytes, "a task has at most 64 KiB");
   static_assert(kSizeOf<ResultOf<T>> <= kMostResultBytes, "a task's Result has at most 64 bytes");
   static_assert(
       std::is_void_v<ResultOf<T>> ||
