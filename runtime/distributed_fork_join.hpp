@@ -42,6 +42,41 @@ inline Options options_on(Runtime& runtime, Options options) {
   return options;
 }
 
+/// What all PEs make, or none: the first base of what may throw while it is made. Else PEs that have it would
+/// wait in run() for one that has not.
+///
+/// Contract Collective: agree() at the end of the constructor, or the destructor where that was not reached.
+class MadeTogether {
+ public:
+  explicit MadeTogether(Runtime& runtime) : runtime_{runtime} {}
+  ~MadeTogether() {
+    try {
+      if (!has_agreed_) (void)first_that_failed(runtime_.pe());
+    } catch (const Error&) {  // the job has failed, which the next call says
+    }
+  }
+  MadeTogether(const MadeTogether&) = delete;
+  MadeTogether& operator=(const MadeTogether&) = delete;
+
+  void agree() {
+    has_agreed_ = true;
+    const std::uint64_t failed = first_that_failed(runtime_.n_pes());
+    if (failed < runtime_.n_pes()) {
+      throw Error(Error::Kind::kContract, "tasks over PEs: PE " + std::to_string(failed) +
+                                              " could not be made ready for runs, and says why");
+    }
+  }
+
+ private:
+  std::uint64_t first_that_failed(std::uint64_t pe) {
+    runtime_.all_reduce(std::span(&pe, 1), Reduction::kMin);
+    return pe;
+  }
+
+  Runtime& runtime_;
+  bool has_agreed_ = false;
+};
+
 }  // namespace detail
 
 /// Runs a task of type `Root`, and what it spawns, on all PEs of a Runtime: what one has too much of goes to
@@ -57,21 +92,26 @@ inline Options options_on(Runtime& runtime, Options options) {
 ///          kernels have to run at a time (CUDA's multi-process service).
 /// Errors   As ForkJoin, on every PE alike: a TaskError names the PE that ended the run. What a task throws
 ///          on the CPU is thrown on its own PE, and is a TaskError on the others. Error{kConfiguration}: a
-///          task does not fit in --node-buffer-bytes. What the Runtime has failed with.
+///          task does not fit in --node-buffer-bytes. What the Runtime has failed with. Where the
+///          constructor throws on one PE, it throws Error{kContract} on those that have no error.
 template <class Root, class Shape = detail::ThreadShape, class Pass = esker::detail::Pass>
-class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, Pass> {
+class DistributedForkJoin : private detail::MadeTogether,
+                            private ForkJoin<Root, detail::RemoteShape<Shape>, Pass> {
   using Base = ForkJoin<Root, detail::RemoteShape<Shape>, Pass>;
 
  public:
   using Result = typename Base::Result;
 
   explicit DistributedForkJoin(Runtime& runtime, const Options& options = {})
-      : Base(runtime.device(), detail::options_on(runtime, options)),
+      : MadeTogether(runtime),
+        Base(runtime.device(), detail::options_on(runtime, options)),
         runtime_{runtime},
         port_{runtime.device().template pinned<detail::PortMemory>(1, {"a port of tasks"})},
         slots_{runtime.device().template pinned<std::uint32_t>(
             esker::detail::TaskCourier::slot_words(Base::format()), {"tasks between PEs"})},
-        courier_{runtime, Base::format(), port_[0], slots_.data()} {}
+        courier_{runtime, Base::format(), port_[0], slots_.data()} {
+    MadeTogether::agree();
+  }
 
   /// Collective. Runs PE 0's root; the others' is not looked at. Returns its result on every PE.
   Result run(const Root& root) {
@@ -83,7 +123,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     if (Base::hangs() != nullptr) Base::hangs()->begin();
     std::exception_ptr thrown = run_domains();
     Base::end(start);
-    return agree(thrown);
+    return end_together(thrown);
   }
 
   /// Options::memory_bytes of this PE with which no run of tasks nested at most `depth` deep is short of
@@ -149,7 +189,7 @@ class DistributedForkJoin : private ForkJoin<Root, detail::RemoteShape<Shape>, P
     return thrown;
   }
 
-  Result agree(const std::exception_ptr& thrown) {
+  Result end_together(const std::exception_ptr& thrown) {
     Report& mine = Base::last_report();
     mine.sent = courier_.sent();
     mine.received = courier_.received();

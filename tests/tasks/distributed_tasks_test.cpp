@@ -359,6 +359,23 @@ TEST(DistributedForkJoin, IsNeverShortOfMemoryWithinItsBound) {
   });
 }
 
+TEST(DistributedForkJoin, IsMadeOnAllPesOrOnNone) {
+  run_pes(3, [](Runtime& rt) {
+    tasks::Options options = few();
+    if (rt.pe() == 1) options.memory_bytes = 100;
+    try {
+      const DistributedForkJoin<Fib> tasks(rt, options);
+      ADD_FAILURE() << "PE " << rt.pe() << " has one";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(rt.pe() == 1 ? "memory_bytes is 100" : "PE 1 could not"), std::string::npos)
+          << message;
+    }
+    DistributedForkJoin<Fib> tasks(rt, few());
+    EXPECT_EQ(tasks.run(Fib{10}), 55);
+  });
+}
+
 TEST(DistributedForkJoin, KnowsNoBoundOfTasksThatNamePes) {
   run_pes(2, [](Runtime& rt) {
     const DistributedForkJoin<Tour> tasks(rt, few());
