@@ -154,7 +154,7 @@ class DistributedForkJoin : private detail::MadeTogether,
           Base::options().stop, Base::hangs(), [] { return false; },
           [&] { return Base::stream().is_idle(); });
     } catch (...) {
-      courier_.end_domains();
+      courier_.end_domains(detail::Outcome::kFailed);
       Base::stream().synchronize();
       throw;
     }
@@ -181,7 +181,7 @@ class DistributedForkJoin : private detail::MadeTogether,
           Base::options().stop, Base::hangs(), [&] { return !port.has_ended() && port.step(); },
           [&] { return has_ended.load(std::memory_order_acquire); });
     } catch (...) {
-      courier_.end_domains();
+      courier_.end_domains(detail::Outcome::kFailed);
       (void)port.has_ended();
       throw;
     }
@@ -208,6 +208,7 @@ class DistributedForkJoin : private detail::MadeTogether,
     runtime_.all_reduce(std::span(&longest, 1), Reduction::kMax);
     total_.time = std::chrono::nanoseconds(longest);
     if (thrown) std::rethrow_exception(thrown);
+    if (Base::hangs() != nullptr) Base::hangs()->rethrow();
     if (ending.how.outcome != detail::Outcome::kDone) {
       detail::throw_outcome(ending.how,
                             "PE " + std::to_string(ending.pe) + " (here " + Base::device().name() + ")",

@@ -106,8 +106,7 @@ void TaskCourier::carry(const tasks::StopToken& stop, tasks::detail::HangWatch* 
     grant_asks();
     ask_neighbours();
     look_for_hang();
-    if (stop.stop_requested() && port_.end.load_relaxed() == 0)
-      port_.end.store_relaxed(static_cast<std::uint32_t>(Outcome::kStopped));
+    if (stop.stop_requested()) end_domains(Outcome::kStopped);
     if ((has_told_ || ++rounds % kRoundsALook == 0) && has_ended()) {
       (void)step_port();  // its last word
       tell_if_ended();
@@ -124,7 +123,9 @@ void TaskCourier::tell_if_ended() {
   if (ended != 0) tell_end(static_cast<Outcome>(ended));
 }
 
-void TaskCourier::end_domains() { port_.end.store_relaxed(static_cast<std::uint32_t>(Outcome::kFailed)); }
+void TaskCourier::end_domains(Outcome how) {
+  if (port_.end.load_relaxed() == 0) port_.end.store_relaxed(static_cast<std::uint32_t>(how));
+}
 
 /// Once. Who has been told tells nobody: whoever ends a run tells all.
 void TaskCourier::tell_end(Outcome how) {
@@ -181,6 +182,7 @@ void TaskCourier::receive_still(bool is_still) {
 void TaskCourier::say_what_stands_still() {
   if (hangs_ == nullptr || !says_still_) return;  // something has moved since
   hangs_->say(fmt::format("PE {} of {} (here {})", pe_, n_pes_, runtime_.device().name()), under_way());
+  if (hangs_->has_thrown()) end_domains(Outcome::kStopped);
 }
 
 template <class T>

@@ -34,7 +34,8 @@ namespace detail {
 ///          nothing moves on any PE: each tells PE 0 when that begins and ends on it, and PE 0 asks all for a
 ///          report when all stand still.
 /// Progress Nothing waits for a peer, but the run's end for its root.
-/// Errors   Error{kConfiguration}: a task does not fit in a letter. What the Runtime has failed with.
+/// Errors   Error{kConfiguration}: a task does not fit in a letter. What the Runtime has failed with. What
+///          Options::on_hang throws is the HangWatch's, and ends the run on all PEs.
 class ESKER_API TaskCourier {
  public:
   TaskCourier(Runtime& runtime, const tasks::detail::BundleFormat& format, tasks::detail::PortMemory& port,
@@ -53,8 +54,8 @@ class ESKER_API TaskCourier {
   /// something moved. `hangs`: null, or on every PE what watches the run.
   void carry(const tasks::StopToken& stop, tasks::detail::HangWatch* hangs,
              const std::function<bool()>& step_port, const std::function<bool()>& has_ended);
-  /// Something has gone wrong here: the domains are to end.
-  void end_domains();
+  /// The domains are to end so, if nobody has said so before.
+  void end_domains(tasks::detail::Outcome how);
 
   /// How the run ended: of the PEs that ended it badly the first one's word. `sums` become those of all PEs,
   /// and `result` what PE 0 has.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -152,6 +153,7 @@ class ForkJoin {
       if (!is_on_host()) stop_relay_.wait(stream_, options_.stop, &run_.data()->stop_word);
     }
     end(start);
+    if (hangs_) hangs_->rethrow();
     const detail::RunEnd how = seen_[0].how();
     if (how.outcome != detail::Outcome::kDone)
       detail::throw_outcome(how, device_.name(), options_.memory_bytes);
@@ -324,7 +326,7 @@ class ForkJoin {
                              const detail::SeenProgress& seen, const detail::Peek& peek) {
       return detail::explain_fork_join(seen, peek, words, words_a_join, joins);
     };
-    hangs_.emplace(device_, options_, "tasks", memory_.domains,
+    hangs_.emplace(device_, options_, "tasks", run_.data(), memory_.domains,
                    std::size_t{memory_.joins} * detail::LeftStack::kWords, explain);
   }
 

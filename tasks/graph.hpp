@@ -266,7 +266,7 @@ class Graph {
   }
   void watch_for_hangs(std::uint32_t domains) {
     hangs_ = std::make_unique<detail::HangWatch>(
-        device_, options_, "task graph", domains, domains * report_.channels.size(),
+        device_, options_, "task graph", state_.data(), domains, domains * report_.channels.size(),
         [this](const detail::SeenProgress& seen, const detail::Peek& peek) {
           return detail::explain_graph(seen, channels_.see(state_.data(), peek), report_.channels);
         });
@@ -294,6 +294,7 @@ class Graph {
     read(start);
     const detail::RunEnd how = written_[0].how();
     is_clean_ = how.outcome == detail::Outcome::kDone;
+    if (hangs_ != nullptr) hangs_->rethrow();
     if (!is_clean_) detail::throw_graph_outcome(how, report_.channels, device_.name(), options_);
   }
 

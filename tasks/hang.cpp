@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <esker/error.hpp>
+#include <esker/tasks/ending.hpp>
 #include <esker/tasks/state.hpp>
 
 namespace esker::tasks::detail {
@@ -21,12 +22,13 @@ std::string target(std::uint32_t join) {
 
 }  // namespace
 
-HangWatch::HangWatch(const Device& device, const Options& options, std::string kind, std::uint32_t domains,
-                     std::size_t notes, Explain explain)
+HangWatch::HangWatch(const Device& device, const Options& options, std::string kind, Ending* ending,
+                     std::uint32_t domains, std::size_t notes, Explain explain)
     : device_{device},
       limit_{options.hang_after},
       on_hang_{options.on_hang},
       kind_{std::move(kind)},
+      ending_{ending},
       domains_{domains},
       notes_{notes},
       explain_{std::move(explain)},
@@ -37,8 +39,9 @@ HangWatch::HangWatch(const Device& device, const Options& options, std::string k
       progress_{line_memory_.data(), note_memory_.data()} {}
 
 void HangWatch::begin() {
-  peek_.set_to_zero(line_memory_.data(), line_memory_.size_bytes());
-  peek_.set_to_zero(note_memory_.data(), note_memory_.size_bytes());
+  peek_.fill(line_memory_.data(), 0, line_memory_.size_bytes());
+  peek_.fill(note_memory_.data(), 0, note_memory_.size_bytes());
+  thrown_ = nullptr;
   moves_ = more_ = 0;
   was_still_ = has_said_ = false;
   moved_at_ = looked_at_ = Clock::now();
@@ -64,15 +67,19 @@ bool HangWatch::was_still(std::uint64_t more) {
   return was_still_;
 }
 
-void HangWatch::say(const std::string& where, const std::string& more) const {
+void HangWatch::say(const std::string& where, const std::string& more) {
   const SeenProgress seen{domains_, peek_(line_memory_.data(), domains_), peek_(note_memory_.data(), notes_)};
   const std::string text =
       fmt::format("{} on {}: nothing has moved for {} ms: {}{}", kind_,
                   where.empty() ? device_.name() : where, limit_.count(), explain_(seen, peek_), more);
-  if (on_hang_) {
-    on_hang_(text);
-  } else {
+  if (!on_hang_) {
     fmt::print(stderr, "{}\n", text);
+    return;
+  }
+  try {
+    on_hang_(text);
+  } catch (...) {
+    thrown_ = std::current_exception();
   }
 }
 
@@ -80,6 +87,12 @@ void HangWatch::look() {
   const bool is_still = was_still();
   if (is_still && !has_said_) say();
   has_said_ = is_still;
+  if (!has_thrown()) return;
+  if (device_.backend() == Backend::kCpu) {
+    (void)ending_->end(Outcome::kStopped);
+  } else {
+    peek_.fill(&ending_->stop_word, 1, sizeof ending_->stop_word);
+  }
 }
 
 WatchedForHangs::WatchedForHangs(HangWatch* watch) {
@@ -87,7 +100,8 @@ WatchedForHangs::WatchedForHangs(HangWatch* watch) {
   watch->begin();
   thread_ = std::jthread([this, watch] {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, watch->interval(), [this] { return has_ended_; })) {
+    while (!watch->has_thrown() &&
+           !changed_.wait_for(lock, watch->interval(), [this] { return has_ended_; })) {
       lock.unlock();  // the run ends while on_hang takes its time
       try {
         watch->look();

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,8 @@
 #include <esker/tasks/progress.hpp>
 
 namespace esker::tasks::detail {
+
+struct Ending;
 
 /// Domains, and stacks, that a report names one by one.
 inline constexpr std::uint32_t kMostNamed = 32;
@@ -51,8 +54,8 @@ class Peek {
     stream_.synchronize();
     return seen;
   }
-  void set_to_zero(void* at, std::size_t bytes) const {
-    device_.fill(at, 0, bytes, stream_);
+  void fill(void* at, std::uint8_t value, std::size_t bytes) const {
+    device_.fill(at, value, bytes, stream_);
     stream_.synchronize();
   }
 
@@ -72,14 +75,15 @@ struct SeenProgress {
 /// again.
 ///
 /// Contract begin() before a run; then one thread looks.
-/// Errors   Error{kDevice} where the run's kernel has failed.
+/// Errors   Error{kDevice} where the run's kernel has failed. What Options::on_hang throws is kept for
+///          rethrow(), after the run, which whoever looks ends.
 class ESKER_API HangWatch {
  public:
   /// The report: a headline, and a line for each that is worth one.
   using Explain = std::function<std::string(const SeenProgress& seen, const Peek& peek)>;
-  /// `kind` of run: "tasks". Options::hang_after is not 0.
-  HangWatch(const Device& device, const Options& options, std::string kind, std::uint32_t domains,
-            std::size_t notes, Explain explain);
+  /// `kind` of run: "tasks". Options::hang_after is not 0. `ending` is the run's, in the device's memory.
+  HangWatch(const Device& device, const Options& options, std::string kind, Ending* ending,
+            std::uint32_t domains, std::size_t notes, Explain explain);
 
   const Progress& progress() const { return progress_; }
   void begin();
@@ -89,9 +93,13 @@ class ESKER_API HangWatch {
   bool was_still(std::uint64_t more = 0);
   /// Who does what and waits for whom goes to Options::on_hang. `where` in place of the device's name, and
   /// `more` lines.
-  void say(const std::string& where = "", const std::string& more = "") const;
+  void say(const std::string& where = "", const std::string& more = "");
   /// For a thread that looks until the run has ended: says it, where nothing moves.
   void look();
+  bool has_thrown() const { return thrown_ != nullptr; }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
   std::chrono::milliseconds interval() const;
 
  private:
@@ -101,6 +109,7 @@ class ESKER_API HangWatch {
   const std::chrono::milliseconds limit_;
   const std::function<void(const std::string&)> on_hang_;
   const std::string kind_;
+  Ending* const ending_;
   const std::uint32_t domains_;
   const std::size_t notes_;
   const Explain explain_;
@@ -111,6 +120,7 @@ class ESKER_API HangWatch {
   std::uint64_t moves_ = 0, more_ = 0;
   Clock::time_point moved_at_, looked_at_;
   bool was_still_ = false, has_said_ = false;
+  std::exception_ptr thrown_;  // by on_hang
 };
 
 /// A thread that looks, for the time of a run; none where `watch` is null.

@@ -34,7 +34,8 @@ struct Options {
   bool time_tasks = false;  // Report::in_tasks: two looks at a clock a batch
   // When no domain has begun or ended a batch for so long, on any PE of the run, on_hang gets a report of who
   // does what and waits for whom, and the run goes on. It is called on a thread of the library's, or on each
-  // PE of a run over PEs on the one that is in run(). 0: never. Empty: to standard error.
+  // PE of a run over PEs on the one that is in run(). 0: never. Empty: to standard error. What it throws ends
+  // the run, and run() throws it; on other PEs the run was stopped.
   std::chrono::milliseconds hang_after{0};
   std::function<void(const std::string& report)> on_hang;
   void* local = nullptr;  // in the device's memory: what tasks find by task.local<T>(), on each PE its own

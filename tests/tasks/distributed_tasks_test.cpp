@@ -298,6 +298,45 @@ TEST(DistributedForkJoin, SaysOnEachPeWhoWaitsForWhomWhenNothingMoves) {
   });
 }
 
+/// A task of PE 0 that waits for one of PE 1, which waits until the run is to end.
+struct LooksElsewhere {
+  using Result = void;
+  using SpawnsAt = tasks::Types<LooksElsewhere>;
+  static constexpr int kMaxSpawns = 1;
+  bool is_root, waits;
+  ESKER_HD void operator()(auto& task) const {
+    if (is_root) return (void)task.spawn_at(1, LooksElsewhere{false, waits});
+    while (waits && !task.stop_requested()) {
+    }
+    task.add(1);
+  }
+};
+TEST(DistributedForkJoin, WhatOnHangThrowsEndsTheRunOnAllPes) {
+  if (kIsSimulated) GTEST_SKIP() << "its port runs where no other lane can";
+  run_pes(2, [](Runtime& rt) {
+    tasks::Options options = few();
+    options.hang_after = std::chrono::milliseconds{20};
+    options.on_hang = [pe = rt.pe()](const std::string&) {
+      if (pe == 1) throw std::out_of_range("the handler's own");
+    };
+    DistributedForkJoin<LooksElsewhere> tasks(rt, options);
+    for (int i = 0; i < 2; ++i) {
+      try {
+        tasks.run(LooksElsewhere{true, true});
+        FAIL() << "it ended well";
+      } catch (const TaskError& error) {
+        EXPECT_EQ(rt.pe(), 0u);
+        EXPECT_EQ(error.reason(), TaskError::Reason::kStopped) << error.what();
+        EXPECT_NE(std::string(error.what()).find("PE 1"), std::string::npos) << error.what();
+      } catch (const std::out_of_range&) {
+        EXPECT_EQ(rt.pe(), 1u);
+      }
+      tasks.run(LooksElsewhere{true, false});
+      EXPECT_EQ(tasks.total().sum, 1u);
+    }
+  });
+}
+
 /// Each call waits on another PE for the next: as many crates as it is deep.
 TEST(DistributedForkJoin, TooLongAChainOfPesEndsTheRunAndTheNextIsNotTouched) {
   if (kIsSimulated) GTEST_SKIP() << "thousands of parcels, each through fibers";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,29 @@ TEST(TaskHang, SaysNothingOfRunsThatMove) {
   EXPECT_EQ(reports, 0);
 }
 
+/// Until the run is to end.
+struct Looks {
+  using Result = void;
+  static constexpr int kMaxSpawns = 0;
+  bool waits;
+  ESKER_HD void operator()(auto& task) const {
+    while (waits && !task.stop_requested()) {
+    }
+    task.add(1);
+  }
+};
+TEST(TaskHang, WhatOnHangThrowsEndsTheRun) {
+  Options options;
+  options.hang_after = std::chrono::milliseconds{20};
+  options.on_hang = [](const std::string&) { throw std::out_of_range("the handler's own"); };
+  ForkJoin<Looks> run(device(), options);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(run.run(Looks{true}), std::out_of_range);
+    run.run(Looks{false});
+    EXPECT_EQ(run.report().sum, 1u);
+  }
+}
+
 #if !defined(ESKER_DEVICE_COMPILER)
 // Decisions at random, so that small trees change hands.
 struct Random {
@@ -134,6 +158,28 @@ TEST(GraphHang, NamesDomainsAndChannelsAndTheRunGoesOn) {
     EXPECT_EQ(heard.find("task graph on " + device().name() + ": nothing has moved for 20 ms: 1 of "), 0u)
         << heard;
     EXPECT_NE(heard.find(" look for work"), std::string::npos) << heard;
+  }
+}
+
+struct LooksForEach {
+  ESKER_HD void operator()(auto& task, const std::uint32_t& n) const {
+    while (n == 7 && !task.stop_requested()) {
+    }
+    task.add(n);
+  }
+};
+TEST(GraphHang, WhatOnHangThrowsEndsTheRun) {
+  Options options;
+  options.memory_bytes = 8 << 20;
+  options.hang_after = std::chrono::milliseconds{20};
+  options.on_hang = [](const std::string&) { throw std::out_of_range("the handler's own"); };
+  Graph graph(device(), options);
+  const auto numbers = graph.channel<std::uint32_t>({.name = "numbers"});
+  for (int i = 0; i < 2; ++i) {
+    graph.seed(numbers, std::vector<std::uint32_t>{1, 7, 2});
+    EXPECT_THROW(graph.run(node(numbers, LooksForEach{})), std::out_of_range);
+    graph.seed(numbers, std::vector<std::uint32_t>{1, 2});
+    EXPECT_EQ(graph.run(node(numbers, LooksForEach{})).sum, 3u);
   }
 }
 
