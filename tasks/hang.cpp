@@ -14,6 +14,9 @@
 namespace esker::tasks::detail {
 namespace {
 
+// What clocks count in 64 bits of nanoseconds, with a time added to it.
+constexpr std::chrono::milliseconds kLongest = std::chrono::hours{24 * 365 * 100};
+
 std::string target(std::uint32_t join) {
   if (join == kNone) return "its results are the run's";
   if (join == kJoinsElsewhere) return "its results go to another PE";
@@ -25,7 +28,7 @@ std::string target(std::uint32_t join) {
 HangWatch::HangWatch(const Device& device, const Options& options, std::string kind, Ending* ending,
                      std::uint32_t domains, std::size_t notes, Explain explain)
     : device_{device},
-      limit_{options.hang_after},
+      limit_{std::min(options.hang_after, kLongest)},
       on_hang_{options.on_hang},
       kind_{std::move(kind)},
       ending_{ending},

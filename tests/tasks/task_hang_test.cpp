@@ -64,6 +64,15 @@ TEST(TaskHang, ComesWhileATaskRunsAndTheRunGoesOn) {
   }
 }
 
+TEST(TaskHang, IsNotSoonWhereARunMayStandStillForEver) {
+  Options options;
+  options.hang_after = std::chrono::milliseconds::max();
+  tasks::detail::HangWatch watch(device(), options, "tasks", nullptr, 1, 1, {});
+  watch.begin();
+  EXPECT_FALSE(watch.was_still());
+  EXPECT_GT(watch.interval(), std::chrono::hours{1});
+}
+
 TEST(TaskHang, SaysNothingOfRunsThatMove) {
   Options options;
   options.hang_after = std::chrono::seconds{20};
