@@ -106,8 +106,9 @@ ESKER_PASS_END
 /// State    ready -> running -> ready: any number of runs, one at a time.
 /// Contract One thread. Memory is allocated here and used again by each run; nothing stays on the device
 ///          between runs but that. Tasks run in any order, each once, on any lane.
-/// Errors   Error{kOutOfMemory} where the device has not the memory. A run throws Error{kTask}: a task
-///          failed, broke its contract, or needed more than Options::memory_bytes; the next run is not
+/// Errors   Error{kOutOfMemory} where the device has not the memory. Error{kConfiguration}: memory_bytes is
+///          too little for any run. A run throws a TaskError: a task failed or broke its contract, the run
+///          was stopped, or it needed more than memory_bytes, then with kOutOfMemory; the next run is not
 ///          touched by it. What a task throws on the CPU is thrown here.
 ///
 /// A task type is trivially copyable and has
