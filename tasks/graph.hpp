@@ -19,6 +19,7 @@
 #include <esker/tasks/hang.hpp>
 #include <esker/tasks/options.hpp>
 #include <esker/tasks/stop_relay.hpp>
+#include <esker/tasks/task.hpp>
 
 namespace esker::tasks {
 
@@ -112,6 +113,8 @@ class Graph {
   /// Makes a channel, before the first run. At most 32, outputs among them.
   template <class T>
   GraphChannel<T> channel(const GraphChannelOptions& options = {}) {
+    static_assert(sizeof(T) <= detail::kMostTaskBytes,
+                  "an element has at most 64 KiB: what is larger is in memory, and its number an element");
     return {id_, channels_.template add<T>(report_, options, false)};
   }
   /// Makes an output of at most `capacity` elements: nodes spawn into it, and results() has them.

@@ -107,7 +107,8 @@ inline constexpr std::size_t kSizeOf = [] {
 }();
 
 inline constexpr std::size_t kMostResultBytes = 64;
-// So that a level's words are counted in 32 bits; and a batch of tasks stands on a host thread's stack.
+// So that a level's words are counted in 32 bits. A batch of tasks, or of a graph's elements, is on a host
+// thread's stack.
 inline constexpr std::uint64_t kMostMaxSpawns = 1 << 16;
 inline constexpr std::size_t kMostTaskBytes = 1 << 16;
 
