@@ -83,7 +83,7 @@ struct ThreadDomains {
     using S = SchedulerOf<Root, Shape>;
     const auto domain = static_cast<std::uint32_t>(lane.global_id());
     try {
-      Domain<S>(ThreadLanes{}, *run, watch, hot + domain * S::kHotWords, domain).run();
+      Domain<S>(ThreadLanes{}, *run, watch, hot + std::size_t{domain} * S::kHotWords, domain).run();
     } catch (...) {
       (void)run->end(Outcome::kThrew);  // or the other domains would wait for what this one holds
       throw;
