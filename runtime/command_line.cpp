@@ -118,8 +118,9 @@ Config CommandLine::parse_arguments(const std::vector<std::string>& arguments) {
   } catch (const po::unknown_option& e) {
     std::string name = e.get_option_name();
     name = name.substr(0, name.find('='));
-    throw UsageError(fmt::format("command line: there is no option {}{}", name,
-                                 did_you_mean(name.substr(name.find_first_not_of('-')), names, "--")));
+    const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    throw UsageError(
+        fmt::format("command line: there is no option {}{}", name, did_you_mean(bare, names, "--")));
   } catch (const po::invalid_command_line_syntax& e) {
     if (e.kind() != po::invalid_syntax::missing_parameter)
       throw UsageError(fmt::format("command line: {}", e.what()));

@@ -126,6 +126,7 @@ TEST(CommandLine, ErrorsSayWhatWhyAndWhatIsLegal) {
   expect_contains(usage_error_of({"--updates"}), {"--updates", "lacks a value"});
   expect_contains(usage_error_of({"--verify", "stray"}), {"--verify", "\"stray\"", "true"});
   expect_contains(usage_error_of({"stray"}), {"\"stray\" belongs to no option"});
+  expect_contains(usage_error_of({"---"}), {"no option ---"});
 }
 
 TEST(CommandLine, ABadSettingIsAConfigurationError) {
