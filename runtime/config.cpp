@@ -111,7 +111,7 @@ std::vector<ConfigRow> describe(const Config& config) {
 std::string to_json(const Config& config) {
   nlohmann::ordered_json object;
   for (const Setting& setting : detail::settings()) object[setting.name] = setting.json(config);
-  return object.dump(2);
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);  // a path may be no UTF-8
 }
 
 namespace {

@@ -92,7 +92,9 @@ void write_hang_report(const StageSnapshot& s, const std::string& headline, cons
                         peer.buffers_received, peer.buffers_applied);
   }
   const std::string file = fmt::format("{}.{}.json", file_prefix, s.pe);
-  if (std::ofstream out(file); out << json.dump(2) << '\n') {
+  // Names of kernels and handlers may be no UTF-8.
+  if (std::ofstream out(file);
+      out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n') {
     text += fmt::format("{}  the same as JSON: {}\n", prefix, file);
   } else {
     text += fmt::format("{}  the JSON file {} cannot be written\n", prefix, file);

@@ -373,6 +373,12 @@ TEST(Config, JsonHasNumbersForSizesAndCounts) {
   EXPECT_EQ(json["device"], "auto");
 }
 
+TEST(Config, JsonTakesPathsThatAreNoUtf8) {
+  Config config;
+  config.trace = "caf\xe9.json";
+  EXPECT_EQ(nlohmann::json::parse(to_json(config))["trace"], "caf\xef\xbf\xbd.json");
+}
+
 TEST(Config, EveryRowHasHelpAndALegalRange) {
   for (const ConfigRow& r : describe(Config{})) {
     EXPECT_FALSE(r.help.empty()) << r.name;

@@ -194,6 +194,13 @@ TEST(StuckStage, IsTheFirstOneThatHoldsMessagesBack) {
   EXPECT_EQ(find_stuck_stage(s), "apply: handler 'slow' has not returned");
 }
 
+TEST_F(HangDeathTest, TheReportTakesNamesThatAreNoUtf8) {
+  StageSnapshot s = quiet_snapshot();
+  s.handler = "caf\xe9";
+  write_hang_report(s, "nothing has moved", hang_file());
+  EXPECT_EQ(report_of(0)["handler"], "caf\xef\xbf\xbd");
+}
+
 // --- What is a hang.
 
 using std::chrono::milliseconds;
