@@ -28,6 +28,8 @@ namespace esker {
 namespace {
 
 constexpr std::size_t kHugePage = shared::Segment::kHugePage;
+// More than any address space: what is rounded up from it, and a page more, can still be said.
+constexpr std::uint64_t kMostBytes = std::numeric_limits<std::uint64_t>::max() / 2;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -95,7 +97,7 @@ std::uint64_t resident_bytes() {
 }
 
 HeapMemory::HeapMemory(std::uint64_t limit_bytes, bool huge_pages, bool may_share)
-    : huge_pages_{huge_pages}, limit_{round_up(limit_bytes, kHugePage)} {
+    : huge_pages_{huge_pages}, limit_{round_up(std::min(limit_bytes, kMostBytes), kHugePage)} {
   if (may_share && try_share()) return;
   mapping_bytes_ = limit_ + kHugePage;
   void* const mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,

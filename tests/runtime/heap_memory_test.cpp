@@ -29,6 +29,13 @@ TEST(HeapMemory, OpensAsTheSameMemory) {
   EXPECT_EQ(peer.at()[99], std::byte{0});
 }
 
+TEST(HeapMemory, MoreThanAnAddressSpaceIsRefused) {
+  for (const std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - (std::uint64_t{2} << 20)}) {
+    for (const bool may_share : {true, false})
+      EXPECT_THROW(HeapMemory(bytes, false, may_share), Error) << bytes;
+  }
+}
+
 TEST(HeapMemory, AnotherFileOfThatNumberIsRefused) {
   HeapMemory heap(kBytes, false, true);
   ASSERT_NE(heap.segment(), nullptr) << heap.why_private();
