@@ -18,7 +18,7 @@ class Block {
  public:
   Block() = default;
   ESKER_HD constexpr Block(std::uint64_t size, std::uint32_t pes)
-      : size_{size}, most_{size == 0 ? 1 : (size + pes - 1) / pes}, pes_{pes} {}
+      : size_{size}, most_{size == 0 ? 1 : (size - 1) / pes + 1}, pes_{pes} {}
 
   /// Elements of all PEs; PEs.
   ESKER_HD constexpr std::uint64_t size() const { return size_; }
@@ -55,7 +55,7 @@ class Cyclic {
 
   ESKER_HD constexpr std::uint64_t size() const { return size_; }
   ESKER_HD constexpr std::uint32_t pes() const { return pes_; }
-  ESKER_HD constexpr std::uint64_t most() const { return (size_ + pes_ - 1) / pes_; }
+  ESKER_HD constexpr std::uint64_t most() const { return size_ == 0 ? 0 : (size_ - 1) / pes_ + 1; }
   ESKER_HD constexpr std::uint64_t count(std::uint32_t pe) const {
     return size_ / pes_ + (pe < size_ % pes_ ? 1 : 0);
   }

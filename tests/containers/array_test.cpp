@@ -122,6 +122,15 @@ TEST_P(Arrays, ComeBackFromAFileInAnyDistribution) {
   });
 }
 
+TEST_P(Arrays, LargerThanAnyHeapAreRefused) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    for (const std::uint64_t size : {~std::uint64_t{0}, ~std::uint64_t{0} - 1}) {
+      EXPECT_THROW((Array<std::uint8_t, Block>::allocate(rt, size)), Error) << size;
+      EXPECT_THROW((Array<std::uint8_t, Cyclic>::allocate(rt, size)), Error) << size;
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Pes, Arrays, ::testing::ValuesIn(container_ways()));
 
 #if !defined(ESKER_TEST_CUDA) && !defined(ESKER_TEST_HIP)

@@ -43,6 +43,13 @@ TYPED_TEST(Distributions, GiveEachElementOneOwnerAndItComesBack) {
     for (const std::uint32_t pes : {1u, 2u, 3u, 4u, 7u, 8u}) expect_partition<TypeParam>(size, pes);
 }
 
+TYPED_TEST(Distributions, CountTheMostThatAPeHasForAnySize) {
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  EXPECT_EQ(TypeParam(kMost, 1).most(), kMost);
+  EXPECT_EQ(TypeParam(kMost, 2).most(), kMost / 2 + 1);
+  EXPECT_EQ(TypeParam(kMost - 1, 2).most(), kMost / 2);
+}
+
 TEST(Block, KeepsNeighboursTogether) {
   const Block block(10, 4);  // 3, 3, 3, 1
   EXPECT_EQ(block.owner(2), 0u);
