@@ -151,7 +151,8 @@ FileWriter::FileWriter(Runtime& rt, const char* call, std::string file, const Fi
   next_ = first_;
   end_ = first_ + records;
   const auto open = [&](int flags) {
-    if (!descriptor_.open(file_, O_WRONLY | O_CLOEXEC | flags))
+    // Without O_NONBLOCK a pipe without a reader would wait here for ever.
+    if (!descriptor_.open(file_, O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags))
       failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
   };
   if (rt.pe() == 0) open(O_CREAT | O_TRUNC);

@@ -1,4 +1,6 @@
 // Files of containers: another number of PEs loads them, and what is wrong with one is said by every PE.
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -183,6 +185,9 @@ TEST(ContainerFiles, ThatCannotBeReadOrWrittenAreNamed) {
   };
   expect_has(saves_to("/no/such/folder/x"), "Array::save: /no/such/folder/x cannot be written: No such file");
   expect_has(saves_to("/dev/full"), "Array::save: /dev/full cannot be written: No space left");
+  const TemporaryFile pipe("pipe");
+  ASSERT_EQ(::mkfifo(pipe.name().c_str(), 0600), 0);
+  expect_has(saves_to(pipe.name()), "pipe cannot be written: No such device");
 }
 
 }  // namespace
