@@ -68,7 +68,7 @@ class Map {
     Map map;
     map.name_ = name;
     map.made_for_ = entries;
-    map.buckets_ = std::max(least, buckets_for(entries, rt.n_pes(), kSlots));
+    map.buckets_ = std::min(kMostBuckets, std::max(least, buckets_for(entries, rt.n_pes(), kSlots)));
     placement.spread(rt.n_pes(), map.buckets_);
     map.placement_ = placement;
     map.memory_ = rt.heap().allocate<std::byte>(kHeadBytes + (map.buckets_ + 1) * kBucketBytes);
@@ -261,6 +261,8 @@ class Map {
                                        : kIsCountingSet ? "CountingSet::load"
                                                         : "Map::load";
   static constexpr std::uint64_t kHeadBytes = (LostKeys::kWords + 1) * sizeof(std::uint64_t);
+  // Which no heap has: their bytes, and the head's, can still be said.
+  static constexpr std::uint64_t kMostBuckets = ~std::uint64_t{0} / kBucketBytes / 2;
   static constexpr std::uint32_t kFileValueBytes = std::is_same_v<Value, Present> ? 0 : sizeof(Value);
   static constexpr std::uint64_t kRecordBytes = sizeof(Key) + kFileValueBytes;
   static constexpr std::uint64_t kChunk = file_chunk(kRecordBytes);

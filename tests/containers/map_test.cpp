@@ -316,6 +316,21 @@ TEST_P(Maps, AFullOneSaysHowLargeItMustBe) {
 
 INSTANTIATE_TEST_SUITE_P(Pes, Maps, ::testing::ValuesIn(container_ways()));
 
+TEST(MapSize, ThatNoHeapHasIsRefused) {
+  using Large = containers::Map<std::uint64_t, std::uint64_t>;
+  // The fewest entries whose buckets take 2^64 bytes or more: their number of bytes would come round.
+  std::uint64_t least = 1;
+  for (std::uint64_t most = ~std::uint64_t{0}; least < most;) {
+    const std::uint64_t middle = least + (most - least) / 2;
+    const bool is_enough = containers::buckets_for(middle, 1, Large::kSlots) >= (std::uint64_t{1} << 52);
+    (is_enough ? most : least) = is_enough ? middle : middle + 1;
+  }
+  run_pes(1, [=](Runtime& rt) {
+    for (const std::uint64_t entries : {least, ~std::uint64_t{0}})
+      EXPECT_THROW((Large::allocate(rt, "large", entries)), Error) << entries;
+  });
+}
+
 TEST(MapSize, LeavesHardlyAnyBucketFull) {
   // As many keys as slots fit into one bucket, whoever hashes them.
   EXPECT_EQ(containers::buckets_for(0, 1, 128), 1u);
