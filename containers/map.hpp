@@ -161,7 +161,7 @@ class Map {
     if (all.operations == 0) return all;
     rt.all_reduce(std::span(lost).subspan(1), Reduction::kMax);
     all.held = sum(rt, local_size(rt));
-    all.needed = needed_for(all, lost);
+    all.needed = entries_needed(all, LostKeys::distinct(std::span(lost).subspan(1)));
     return all;
   }
   /// Collective. Error{kOutOfMemory} on every PE if keys were lost.
@@ -372,19 +372,12 @@ class Map {
     rt.all_reduce(value, Reduction::kSum);
     return value[0];
   }
-  std::uint64_t needed_for(const Overflow& overflow, const std::vector<std::uint64_t>& lost) const {
-    // The estimate is right within 6.5 %, once in three.
-    const double different = 1.2 * LostKeys::distinct(std::span(lost).subspan(1)) + 1;
-    const auto most = static_cast<double>(overflow.operations);
-    const std::uint64_t needed = overflow.held + static_cast<std::uint64_t>(std::min(most, different));
-    return std::max(needed, made_for_ + made_for_ / 4 + 1);  // where hashes are not random
-  }
   /// Of all PEs, from what this one has.
   Overflow extrapolated(Runtime& rt) const {
     const std::vector<std::uint64_t> lost = read_lost(rt);
     Overflow all{lost[0] * rt.n_pes(), 0, made_for_, 0};
     scan(rt, [&](const Key&, const Value&) { all.held += rt.n_pes(); });
-    all.needed = needed_for(all, lost);
+    all.needed = entries_needed(all, rt.n_pes() * LostKeys::distinct(std::span(lost).subspan(1)));
     return all;
   }
   [[noreturn]] void throw_overflow(const Overflow& overflow) const {

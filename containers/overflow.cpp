@@ -3,7 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace esker::containers {
+
+std::uint64_t entries_needed(const Overflow& overflow, double lost_keys) {
+  // The estimate is right within 6.5 %, once in three.
+  const double most = std::min(static_cast<double>(overflow.operations), 1.2 * lost_keys + 1);
+  const std::uint64_t made_for = overflow.made_for;
+  return std::max(overflow.held + static_cast<std::uint64_t>(most),
+                  made_for + made_for / 4 + 1);  // where hashes are not random
+}
 
 std::string message_of(const char* container, const char* name, const Overflow& overflow) {
   return fmt::format(

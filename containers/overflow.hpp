@@ -16,6 +16,9 @@ struct Overflow {
   std::uint64_t needed = 0;      // entries that allocate() must be told
 };
 
+/// What `needed` is to say, where about so many different keys of all PEs found no room.
+ESKER_API std::uint64_t entries_needed(const Overflow& overflow, double lost_keys);
+
 ESKER_API std::string message_of(const char* container, const char* name, const Overflow& overflow);
 
 /// Of a bag, to which PE `pe` was sent more elements than it has room for.

@@ -314,6 +314,32 @@ TEST_P(Maps, AFullOneSaysHowLargeItMustBe) {
   });
 }
 
+/// Each PE says it, from the keys that it has lost itself.
+TEST_P(Maps, APartOfAFullOneSaysHowLargeAllMustBe) {
+  const std::uint64_t keys = 4000 / GetParam().n_pes * GetParam().n_pes;
+  Pes pes(GetParam().n_pes, GetParam().config);
+  const auto failed = pes.run_and_catch([=](Runtime& rt) {
+    const auto set = Set<std::uint64_t>::allocate(rt, "small", 100);
+    const std::uint64_t share = keys / rt.n_pes();
+    rt.launch(share,
+              [=] ESKER_LAMBDA(WorkItem item) { set.insert(item, item.pe() * share + item.global_id()); });
+    rt.barrier_all();
+    std::string message;
+    try {
+      set.for_each_local(rt, [](std::uint64_t) {});
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    const std::size_t at = message.find("make it for ");
+    ASSERT_NE(at, std::string::npos) << message;
+    const std::uint64_t needed = std::stoull(message.substr(at + 12));
+    EXPECT_GT(needed, keys * 4 / 5) << message;  // an estimate, from a part
+    EXPECT_LT(needed, 2 * keys) << message;
+    rt.barrier_all();
+  });
+  for (const auto& failure : failed) EXPECT_FALSE(failure) << failure->message;
+}
+
 INSTANTIATE_TEST_SUITE_P(Pes, Maps, ::testing::ValuesIn(container_ways()));
 
 TEST(MapSize, ThatNoHeapHasIsRefused) {
