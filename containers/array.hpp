@@ -15,6 +15,7 @@
 #include <esker/containers/bounds.hpp>
 #include <esker/containers/distribution.hpp>
 #include <esker/containers/file.hpp>
+#include <esker/containers/or_free.hpp>
 #include <esker/containers/sending.hpp>
 #include <esker/device/platform.hpp>
 #include <esker/runtime.hpp>
@@ -290,19 +291,21 @@ class Array : public Distribution {
     static_assert(Putable<T>, "elements of 1, 2, 4, 8 or 16 bytes go to files");
     FileReader reader(rt, "Array::load", file, kContents);
     Array array = allocate(rt, reader.records());
-    const auto chunk = rt.heap().allocate<T>(reader.chunk());
-    std::vector<T> elements(chunk.size());
-    for (std::uint64_t first = reader.next();;) {
-      const std::uint64_t count = reader.read(std::as_writable_bytes(std::span<T>(elements)));
-      if (count == 0) break;
-      rt.heap().write(chunk, 0, std::span<const T>(elements).first(count));
-      rt.launch(count, PutRow{array, chunk, first}, "Array::load");
-      rt.quiet();
-      first += count;
-    }
-    rt.barrier_all();
-    rt.heap().free(chunk);
-    reader.close_for(rt, array);
+    or_free(rt, array, [&] {
+      const auto chunk = rt.heap().allocate<T>(reader.chunk());
+      std::vector<T> elements(chunk.size());
+      for (std::uint64_t first = reader.next();;) {
+        const std::uint64_t count = reader.read(std::as_writable_bytes(std::span<T>(elements)));
+        if (count == 0) break;
+        rt.heap().write(chunk, 0, std::span<const T>(elements).first(count));
+        rt.launch(count, PutRow{array, chunk, first}, "Array::load");
+        rt.quiet();
+        first += count;
+      }
+      rt.barrier_all();
+      rt.heap().free(chunk);
+      reader.close();
+    });
     return array;
   }
 

@@ -12,6 +12,7 @@
 
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
+#include <esker/containers/or_free.hpp>
 #include <esker/containers/overflow.hpp>
 #include <esker/containers/sending.hpp>
 #include <esker/lane.hpp>
@@ -58,16 +59,18 @@ class Bag {
   static Bag allocate(Runtime& rt, const char* name, std::uint64_t capacity) {
     Bag bag;
     bag.name_ = name;
-    bag.count_ = rt.heap().allocate<std::uint64_t>(1);
     bag.elements_ = rt.heap().allocate<T>(std::max<std::uint64_t>(1, capacity));
-    bag.append_ = rt.register_handler<std::uint64_t, T>(std::string(name) + ".insert",
-                                                        detail::Append<T>{bag.elements_});
+    or_free(rt, bag, [&] {
+      bag.count_ = rt.heap().allocate<std::uint64_t>(1);
+      bag.append_ = rt.register_handler<std::uint64_t, T>(std::string(name) + ".insert",
+                                                          detail::Append<T>{bag.elements_});
+    });
     return bag;
   }
   /// Collective. Requires that no operation is under way (barrier_all).
   void free(Runtime& rt) {
     rt.heap().free(std::exchange(elements_, {}));
-    rt.heap().free(std::exchange(count_, {}));
+    if (count_.data() != nullptr) rt.heap().free(std::exchange(count_, {}));  // else allocate() has failed
   }
 
   /// By lanes, handlers and the Runtime: on a PE that is about random, by the element and the lane, so that
@@ -149,7 +152,7 @@ class Bag {
     }
     const std::uint64_t here[1] = {count};
     rt.heap().write(bag.count_, 0, std::span<const std::uint64_t>(here));
-    reader.close_for(rt, bag);
+    or_free(rt, bag, [&] { reader.close(); });
     rt.barrier_all();
     return bag;
   }

@@ -133,21 +133,6 @@ class ESKER_API FileReader {
   /// Fills `records` from its begin on. Returns how many records there were.
   std::uint64_t read(std::span<std::byte> records);
   void close();
-  /// The same, and `check()`; where one throws, `container`, which nobody has got yet, is freed before.
-  template <class Container, class Check>
-  void close_for(Runtime& rt, Container& container, Check check) {
-    try {
-      close();
-      check();
-    } catch (...) {
-      container.free(rt);
-      throw;
-    }
-  }
-  template <class Container>
-  void close_for(Runtime& rt, Container& container) {
-    close_for(rt, container, [] {});
-  }
 
  private:
   Runtime& rt_;

@@ -15,6 +15,7 @@
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
 #include <esker/containers/map_operations.hpp>
+#include <esker/containers/or_free.hpp>
 #include <esker/containers/overflow.hpp>
 #include <esker/runtime.hpp>
 
@@ -207,17 +208,20 @@ class Map {
                   Placement placement = {}) {
     FileReader reader(rt, kLoad, file, contents());
     Map map = allocate(rt, name, std::max(entries, reader.records()), placement);
-    const auto assign = map.register_assign(rt);
-    const auto chunk = rt.heap().allocate<std::byte>(reader.chunk() * kRecordBytes);
-    std::vector<std::byte> records(chunk.size());
-    while (const std::uint64_t count = reader.read(records)) {
-      rt.heap().write(chunk, 0, std::span<const std::byte>(records).first(count * kRecordBytes));
-      rt.launch(count, AssignRecords{assign, chunk}, "Map::load");
-      rt.quiet();
-    }
-    rt.barrier_all();
-    rt.heap().free(chunk);
-    reader.close_for(rt, map, [&] { map.check(rt); });
+    or_free(rt, map, [&] {
+      const auto assign = map.register_assign(rt);
+      const auto chunk = rt.heap().allocate<std::byte>(reader.chunk() * kRecordBytes);
+      std::vector<std::byte> records(chunk.size());
+      while (const std::uint64_t count = reader.read(records)) {
+        rt.heap().write(chunk, 0, std::span<const std::byte>(records).first(count * kRecordBytes));
+        rt.launch(count, AssignRecords{assign, chunk}, "Map::load");
+        rt.quiet();
+      }
+      rt.barrier_all();
+      rt.heap().free(chunk);
+      reader.close();
+      map.check(rt);
+    });
     return map;
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <esker/containers/map.hpp>
+#include <esker/containers/or_free.hpp>
 
 namespace esker::containers {
 
@@ -88,8 +89,9 @@ class Set : public detail::OnMap<Map<Key, Present>> {
 
  private:
   template <class Pass = esker::detail::Pass>
-  Set(Runtime& rt, const MapType& map)
-      : Base{map}, insert_{map.register_visit_or_insert(rt, "insert", detail::Mark{})} {}
+  Set(Runtime& rt, const MapType& map) : Base{map} {
+    or_free(rt, *this, [&] { insert_ = map.register_visit_or_insert(rt, "insert", detail::Mark{}); });
+  }
 
   MapOperation<MapType, NoArguments> insert_;
 };
@@ -131,10 +133,12 @@ class CountingSet : public detail::OnMap<Map<Key, Count>> {
 
  private:
   template <class Pass = esker::detail::Pass>
-  CountingSet(Runtime& rt, const MapType& map)
-      : Base{map},
-        one_{map.register_visit_or_insert(rt, "insert", detail::CountOne{})},
-        more_{map.template register_visit_or_insert<std::uint64_t>(rt, "insert more", detail::CountMore{})} {}
+  CountingSet(Runtime& rt, const MapType& map) : Base{map} {
+    or_free(rt, *this, [&] {
+      one_ = map.register_visit_or_insert(rt, "insert", detail::CountOne{});
+      more_ = map.template register_visit_or_insert<std::uint64_t>(rt, "insert more", detail::CountMore{});
+    });
+  }
 
   MapOperation<MapType, NoArguments> one_;
   MapOperation<MapType, std::uint64_t> more_;

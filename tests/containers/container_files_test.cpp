@@ -176,6 +176,18 @@ TEST(ContainerFiles, RefusedOnesLeaveNothingBehind) {
   });
 }
 
+TEST(Containers, ThatCannotBeMadeLeaveNothingBehind) {
+  run_pes(2, [](Runtime& rt) {
+    const std::uint64_t before = rt.heap().allocated_bytes();
+    const char* const name = rt.pe() == 0 ? "a" : "b";  // handlers that PEs register must have one name
+    EXPECT_THROW(Bag<double>::allocate(rt, "bag", ~std::uint64_t{0}), Error);
+    EXPECT_THROW(Bag<double>::allocate(rt, name, 1), Error);
+    EXPECT_THROW(Set<std::uint64_t>::allocate(rt, name, 1), Error);
+    EXPECT_THROW(CountingSet<std::uint64_t>::allocate(rt, name, 1), Error);
+    EXPECT_EQ(rt.heap().allocated_bytes(), before);
+  });
+}
+
 TEST(ContainerFiles, ThatCannotBeReadOrWrittenAreNamed) {
   expect_has(load_error<Set<std::uint64_t>>("/no/such/file"),
              "Set::load: /no/such/file cannot be opened: No such");
