@@ -9,7 +9,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <esker/containers/array_operations.hpp>
 #include <esker/containers/bounds.hpp>
@@ -239,24 +238,26 @@ class Array : public Distribution {
   /// order of their global indices.
   template <class Visit>
   void for_each_local(Runtime& rt, Visit visit) const {
-    std::vector<T> chunk;
-    for (std::uint64_t first = 0; first < this->count(rt.pe()); first += chunk.size()) {
-      chunk.resize(std::min(file_chunk(sizeof(T)), this->count(rt.pe()) - first));
-      rt.heap().read(elements_, first, std::span<T>(chunk));
-      for (std::uint64_t k = 0; k < chunk.size(); ++k)
-        visit(this->global_index(rt.pe(), first + k), std::as_const(chunk[k]));
+    const std::uint64_t mine = this->count(rt.pe());
+    const Chunk<T> chunk(file_chunk(sizeof(T), mine));
+    for (std::uint64_t first = 0; first < mine; first += chunk.size()) {
+      const std::span<T> part = chunk.first(mine - first);
+      rt.heap().read(elements_, first, part);
+      for (std::uint64_t k = 0; k < part.size(); ++k)
+        visit(this->global_index(rt.pe(), first + k), std::as_const(part[k]));
     }
   }
   /// Local. Writes value_at(i) to each of this PE's elements. Requires that no operation for them is under
   /// way.
   template <class ValueAt>
   void fill(Runtime& rt, ValueAt value_at) const {
-    std::vector<T> chunk;
-    for (std::uint64_t first = 0; first < this->count(rt.pe()); first += chunk.size()) {
-      chunk.resize(std::min(file_chunk(sizeof(T)), this->count(rt.pe()) - first));
-      for (std::uint64_t k = 0; k < chunk.size(); ++k)
-        chunk[k] = value_at(this->global_index(rt.pe(), first + k));
-      rt.heap().write(elements_, first, std::span<const T>(chunk));
+    const std::uint64_t mine = this->count(rt.pe());
+    const Chunk<T> chunk(file_chunk(sizeof(T), mine));
+    for (std::uint64_t first = 0; first < mine; first += chunk.size()) {
+      const std::span<T> part = chunk.first(mine - first);
+      for (std::uint64_t k = 0; k < part.size(); ++k)
+        part[k] = value_at(this->global_index(rt.pe(), first + k));
+      rt.heap().write(elements_, first, std::span<const T>(part));
     }
   }
 
@@ -273,13 +274,13 @@ class Array : public Distribution {
     FileWriter writer(rt, "Array::save", file, kContents, end - begin_of(rt.pe()));
     const auto chunk =
         rt.heap().allocate<T>(file_chunk(sizeof(T), (this->size() + rt.n_pes() - 1) / rt.n_pes()));
-    std::vector<T> elements;
-    for (std::uint64_t first = writer.first(); first < end; first += elements.size()) {
-      elements.resize(std::min(chunk.size(), end - first));
+    const Chunk<T> copies(chunk.size());
+    for (std::uint64_t first = writer.first(); first < end; first += copies.size()) {
+      const std::span<T> elements = copies.first(end - first);
       rt.launch(elements.size(), GetRow{*this, chunk, first}, "Array::save");
       rt.quiet();
-      rt.heap().read(chunk, 0, std::span<T>(elements));
-      writer.write(std::as_bytes(std::span<const T>(elements)));
+      rt.heap().read(chunk, 0, elements);
+      writer.write(std::as_bytes(elements));
     }
     rt.heap().free(chunk);
     writer.close();
@@ -293,11 +294,11 @@ class Array : public Distribution {
     Array array = allocate(rt, reader.records());
     or_free(rt, array, [&] {
       const auto chunk = rt.heap().allocate<T>(reader.chunk());
-      std::vector<T> elements(chunk.size());
+      const Chunk<T> elements(chunk.size());
       for (std::uint64_t first = reader.next();;) {
-        const std::uint64_t count = reader.read(std::as_writable_bytes(std::span<T>(elements)));
+        const std::uint64_t count = reader.read(std::as_writable_bytes(elements.first(elements.size())));
         if (count == 0) break;
-        rt.heap().write(chunk, 0, std::span<const T>(elements).first(count));
+        rt.heap().write(chunk, 0, std::span<const T>(elements.first(count)));
         rt.launch(count, PutRow{array, chunk, first}, "Array::load");
         rt.quiet();
         first += count;

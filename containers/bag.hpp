@@ -8,7 +8,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <esker/containers/file.hpp>
 #include <esker/containers/hash.hpp>
@@ -144,10 +143,10 @@ class Bag {
     FileReader reader(rt, "Bag::load", file, kContents);
     const std::uint64_t most = (reader.records() + rt.n_pes() - 1) / rt.n_pes();
     Bag bag = allocate(rt, name, std::max(capacity, most));
-    std::vector<T> chunk(file_chunk(sizeof(T)));
+    const Chunk<T> chunk(reader.chunk());
     std::uint64_t count = 0;
-    while (const std::uint64_t more = reader.read(std::as_writable_bytes(std::span<T>(chunk)))) {
-      rt.heap().write(bag.elements_, count, std::span<const T>(chunk).first(more));
+    while (const std::uint64_t more = reader.read(std::as_writable_bytes(chunk.first(chunk.size())))) {
+      rt.heap().write(bag.elements_, count, std::span<const T>(chunk.first(more)));
       count += more;
     }
     const std::uint64_t here[1] = {count};
@@ -176,11 +175,11 @@ class Bag {
   template <class Visit>
   void for_each_local_chunk(Runtime& rt, Visit visit) const {
     const std::uint64_t count = local_size(rt);
-    std::vector<T> chunk;
+    const Chunk<T> chunk(file_chunk(sizeof(T), count));
     for (std::uint64_t first = 0; first < count; first += chunk.size()) {
-      chunk.resize(std::min(file_chunk(sizeof(T)), count - first));
-      rt.heap().read(elements_, first, std::span<T>(chunk));
-      visit(std::span<const T>(chunk));
+      const std::span<T> part = chunk.first(count - first);
+      rt.heap().read(elements_, first, part);
+      visit(std::span<const T>(part));
     }
   }
 

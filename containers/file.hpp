@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -61,6 +62,20 @@ constexpr std::uint64_t file_chunk(std::uint64_t record_bytes, std::uint64_t rec
   const std::uint64_t chunk = record_bytes > kBytes ? 1 : kBytes / record_bytes;
   return records == 0 ? 1 : records < chunk ? records : chunk;
 }
+
+/// So many elements in the host's memory, in one piece, as those of a std::vector<bool> are not.
+template <class T>
+class Chunk {
+ public:
+  explicit Chunk(std::uint64_t size) : elements_{std::make_unique<T[]>(size)}, size_{size} {}
+  std::uint64_t size() const { return size_; }
+  /// The first n, or as many as there are.
+  std::span<T> first(std::uint64_t n) const { return {elements_.get(), n < size_ ? n : size_}; }
+
+ private:
+  std::unique_ptr<T[]> elements_;
+  std::uint64_t size_;
+};
 
 /// An open file, closed at its end.
 class ESKER_API FileDescriptor {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -69,9 +70,10 @@ void gather(Runtime& rt, const R& mine, S&& all, std::uint32_t root = 0) {
 /// At the root all values; elsewhere none.
 template <detail::Element T>
 std::vector<T> gather(Runtime& rt, const T& value, std::uint32_t root = 0) {
-  std::vector<T> all(rt.pe() == root ? rt.n_pes() : 0);
-  detail::CollectiveCalls::gather(rt, detail::element_type<T>(), &value, 1, all.data(), all.size(), root);
-  return all;
+  const std::uint64_t n = rt.pe() == root ? rt.n_pes() : 0;
+  const auto all = std::make_unique<T[]>(n);  // std::vector<bool> has no data()
+  detail::CollectiveCalls::gather(rt, detail::element_type<T>(), &value, 1, all.get(), n, root);
+  return std::vector<T>(all.get(), all.get() + n);
 }
 
 /// The same, to every PE.
@@ -83,9 +85,9 @@ void all_gather(Runtime& rt, const R& mine, S&& all) {
 }
 template <detail::Element T>
 std::vector<T> all_gather(Runtime& rt, const T& value) {
-  std::vector<T> all(rt.n_pes());
-  detail::CollectiveCalls::all_gather(rt, detail::element_type<T>(), &value, 1, all.data(), all.size());
-  return all;
+  const auto all = std::make_unique<T[]>(rt.n_pes());
+  detail::CollectiveCalls::all_gather(rt, detail::element_type<T>(), &value, 1, all.get(), rt.n_pes());
+  return std::vector<T>(all.get(), all.get() + rt.n_pes());
 }
 
 /// Of the root's `all`, the first std::size(mine) to PE 0, and so on; elsewhere `all` is not used.

@@ -21,6 +21,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -97,16 +98,21 @@ class SymmetricHeap {
   /// Error{kOutOfMemory} if the host has no memory for all of them.
   template <class T>
   std::vector<T> read(SymmetricArray<T> array) {
-    std::vector<T> all;
     try {
-      all.resize(array.size());
+      if constexpr (std::is_same_v<T, bool>) {  // a std::vector of which has no data()
+        const auto copy = std::make_unique<T[]>(array.size());
+        read(array, 0, std::span<T>(copy.get(), array.size()));
+        return std::vector<T>(copy.get(), copy.get() + array.size());
+      } else {
+        std::vector<T> all(array.size());
+        read(array, 0, std::span<T>(all));
+        return all;
+      }
     } catch (const std::bad_alloc&) {
       throw Error(Error::Kind::kOutOfMemory, "heap().read: the program has no memory for a copy of " +
                                                  std::to_string(array.size() * sizeof(T)) +
                                                  " bytes; read the array in parts");
     }
-    read(array, 0, std::span<T>(all));
-    return all;
   }
   /// Local. The other way round. Requires that no message for these elements is under way.
   template <class T>

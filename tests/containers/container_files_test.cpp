@@ -92,6 +92,28 @@ TEST(ContainerFiles, MayBeEmpty) {
   });
 }
 
+TEST(ContainerFiles, OfBoolsComeBack) {
+  const TemporaryFile file("bools");
+  run_pes(3, [&](Runtime& rt) {
+    const auto array = Array<bool>::allocate(rt, 10);
+    array.fill(rt, [](std::uint64_t i) { return i % 3 == 0; });
+    array.save(rt, file.name());
+    std::uint64_t seen = 0;
+    Array<bool>::load(rt, file.name()).for_each_local(rt, [&](std::uint64_t i, bool value) {
+      EXPECT_EQ(value, i % 3 == 0) << i;
+      ++seen;
+    });
+    EXPECT_EQ(sum_over_pes(rt, seen), 10u);
+    const auto bag = Bag<bool>::allocate(rt, "bag", 10);
+    bag.insert(rt, true, 0);
+    rt.barrier_all();
+    bag.save(rt, file.name());
+    std::uint64_t all = 0;
+    Bag<bool>::load(rt, "again", file.name()).for_each_local(rt, [&](bool value) { all += value ? 1 : 0; });
+    EXPECT_EQ(sum_over_pes(rt, all), 3u);
+  });
+}
+
 TEST(ContainerFiles, OfAnotherTypeAreRefused) {
   const TemporaryFile file("types");
   save_map(2, file.name());

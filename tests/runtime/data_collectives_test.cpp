@@ -39,6 +39,15 @@ TEST_P(Mismatches, AreErrorsEverywhereThatNameBothSidesAndTheJobGoesOn) {
 INSTANTIATE_TEST_SUITE_P(On2And3Pes, Mismatches, ::testing::ValuesIn(kMismatches),
                          [](const auto& test) { return test.param.name; });
 
+// Of which a std::vector has no data().
+TEST(DataCollectives, GatherBools) {
+  run_pes(3, [](Runtime& rt) {
+    const std::vector<bool> expected{false, true, false};
+    EXPECT_EQ(all_gather(rt, rt.pe() == 1), expected);
+    EXPECT_EQ(gather(rt, rt.pe() == 1, 2), rt.pe() == 2 ? expected : std::vector<bool>{});
+  });
+}
+
 TEST(DataCollectives, LeaveValuesAsTheyWereWhenPesDoNotAgree) {
   run_pes(2, [](Runtime& rt) {
     std::vector<std::uint64_t> values(100'000 + rt.pe(), rt.pe());

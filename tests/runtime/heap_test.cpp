@@ -54,6 +54,15 @@ TEST_P(Heap, AlignsAsItIsAsked) {
   });
 }
 
+TEST_P(Heap, GivesCopiesOfBools) {
+  run_pes(GetParam(), [](Runtime& rt) {
+    const auto array = rt.heap().allocate<bool>(3);
+    const bool values[] = {true, false, true};
+    rt.heap().write(array, 0, std::span<const bool>(values));
+    EXPECT_EQ(rt.heap().read(array), (std::vector<bool>{true, false, true}));
+  });
+}
+
 TEST_P(Heap, GivesEveryPeTheLargestNumberThatOneAsksFor) {
   run_pes(GetParam(), [](Runtime& rt) {
     const auto array = rt.heap().allocate_largest<std::uint64_t>(100 * (rt.pe() + 1));
