@@ -39,7 +39,6 @@ concept WritableRangeOf = esker::detail::WritableRange<R> && RangeOf<R, T>;
                                                          std::uint64_t position, std::uint64_t count,
                                                          std::uint64_t size);
 [[noreturn, gnu::cold]] ESKER_API void bad_pes(const char* call, std::uint32_t pes, std::uint32_t n_pes);
-[[noreturn, gnu::cold]] ESKER_API void bad_handler(const char* call);
 
 // What is done to the element of index number k: by a lane, where all is in a device's memory, or as a
 // message of the program's, whose operands are the words behind the address. `lists` shows where it reads.

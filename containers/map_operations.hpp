@@ -225,12 +225,11 @@ ESKER_HD std::uint64_t reply_address(Context&& context, const void* target, std:
   return esker::detail::checked_address(context, "map find", target, bytes, alignment, context.pe(),
                                         esker::detail::TargetOf::kReply);
 }
-/// Of the program: the answer itself says what is wrong with it.
 template <class Program>
 requires kIsProgram<Program> std::uint64_t reply_address(Program&& rt, const void* target,
-                                                         std::uint64_t /*bytes*/,
-                                                         std::uint32_t /*alignment*/) {
-  return static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - rt.heap().base());
+                                                         std::uint64_t bytes, std::uint32_t alignment) {
+  return esker::detail::HostMessages::offset_of(rt, "Map::find", "the reply's target", target, bytes,
+                                                alignment);
 }
 
 }  // namespace detail
@@ -317,7 +316,9 @@ class MapFind<Map, Then<Target, Arguments>> {
     const auto at = map_.place(key);
     const std::uint64_t to = detail::reply_address(context, reply.target, sizeof(Target), alignof(Target));
     if (to == esker::detail::kNoAddress) return;
-    if constexpr (!kIsProgram<Context>) {
+    if constexpr (kIsProgram<Context>) {
+      if (reply.handler.index == 0) bad_handler("Map::find");
+    } else {
       if (!esker::detail::is_registered(context, reply.handler.index, "map find")) return;
     }
     Message message{};

@@ -6,12 +6,16 @@
 #include <type_traits>
 #include <utility>
 
+#include <esker/device/platform.hpp>
 #include <esker/runtime.hpp>
 
 namespace esker::containers {
 
 template <class Context>
 inline constexpr bool kIsProgram = std::is_base_of_v<HostOperations, std::remove_cvref_t<Context>>;
+
+/// Misuse by the program. `call` is "Map::find".
+[[noreturn, gnu::cold]] ESKER_API void bad_handler(const char* call);
 
 /// shmem_am(), or Runtime::call().
 template <class Context, class Target, class Arguments, class... Election>

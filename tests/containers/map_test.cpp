@@ -1,5 +1,6 @@
 // Maps and sets: each operation is carried out once, on the key's own value; full ones; files.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -341,6 +342,34 @@ TEST_P(Maps, APartOfAFullOneSaysHowLargeAllMustBe) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pes, Maps, ::testing::ValuesIn(container_ways()));
+
+#if !defined(ESKER_TEST_CUDA) && !defined(ESKER_TEST_HIP) && !defined(ESKER_TEST_SIMULATED)
+using Numbers = Map<std::uint64_t, std::uint64_t>;
+struct Asked {
+  Found<std::uint64_t> value;
+};
+
+// Where the program calls, not on the PE that has the key.
+TEST(MapsDeathTest, MisuseOfFindByTheProgramNamesTheCall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ask = [](const std::function<void(Runtime&, const Numbers&)>& body) {
+    run_pes(1, [&](Runtime& rt) { body(rt, Numbers::allocate(rt, "numbers", 1)); });
+  };
+  EXPECT_DEATH(ask([](Runtime& rt, const Numbers& map) {
+                 Found<std::uint64_t> elsewhere{};
+                 map.register_find(rt)(rt, &elsewhere, 1);
+                 rt.barrier_all();
+               }),
+               "Map::find: the reply's target of 16 bytes at heap offset .* is outside the symmetric");
+  EXPECT_DEATH(ask([](Runtime& rt, const Numbers& map) {
+                 const auto word = rt.heap().allocate<std::uint64_t>(1);
+                 const auto find = map.register_find<std::uint64_t, Asked>(rt);
+                 find(rt, then(Handler<std::uint64_t, Asked>{}, word.data(), Asked{}), 1);
+                 rt.barrier_all();
+               }),
+               "Map::find: the Handler is a default one");
+}
+#endif
 
 TEST(MapSize, ThatNoHeapHasIsRefused) {
   using Large = containers::Map<std::uint64_t, std::uint64_t>;
