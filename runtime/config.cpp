@@ -42,7 +42,8 @@ const Setting& known(const std::string& name, const std::string& where, std::str
 void apply_environment(Config& config, const std::map<std::string, std::string>& environment) {
   constexpr std::string_view kPrefix = "ESKER_";
   constexpr std::string_view kUcxPrefix = "ESKER_UCX_";  // of variables that UCX reads
-  std::vector<std::string> names = {"CONFIG"};
+  // Beside settings: the file of settings, and the one of measurements (device/machine_file.hpp).
+  std::vector<std::string> names = {"CONFIG", "MACHINE_FILE"};
   for (const Setting& setting : detail::settings()) {
     const std::string name = detail::variable(setting.name);
     names.push_back(name.substr(kPrefix.size()));

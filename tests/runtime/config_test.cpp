@@ -291,6 +291,7 @@ TEST(ConfigEnvironment, KnownVariablesGiveNoWarning) {
   for (const Case& c : cases()) environment[variable(c.name)] = c.given;
   const TemporaryFile file("");
   environment["ESKER_CONFIG"] = file.path();
+  environment["ESKER_MACHINE_FILE"] = "machine.json";
   EXPECT_TRUE(load_config({"", environment, {}}).warnings.empty());
 }
 
