@@ -30,8 +30,8 @@ struct Then {
 
 /// When the value has come, `handler` runs on the PE that asked, on its `*target`, as for an active message
 /// to itself. Its arguments are the value alone, or a struct whose first member is `value`, of the value's
-/// type: that is filled in, and the rest is what stands here. Of the arguments up to 40 bytes travel beside
-/// it.
+/// type: that is filled in, and the rest is what stands here: up to 56 bytes beside a get or fetch_inc, 48
+/// beside another fetch or a swap, 40 beside a compare and swap; from the program 40 beside any.
 template <class Target, class Arguments>
 ESKER_HD Then<Target, Arguments> then(Handler<Target, Arguments> handler, Target* target,
                                       std::type_identity_t<Arguments> arguments) {
