@@ -12,7 +12,7 @@ struct LaunchShape {
   std::uint32_t group_lanes = 256;
   std::uint32_t wave_lanes = 32;  // CPU back end only: hardware has its own, 32 or 64
 
-  ESKER_HD constexpr std::uint64_t groups() const { return (lanes + group_lanes - 1) / group_lanes; }
+  ESKER_HD constexpr std::uint64_t groups() const { return lanes == 0 ? 0 : (lanes - 1) / group_lanes + 1; }
   /// Lanes that group `group` has: the last one of a launch may be short.
   ESKER_HD constexpr std::uint32_t lanes_of(std::uint64_t group) const {
     const std::uint64_t left = lanes - group * group_lanes;

@@ -64,6 +64,13 @@ TEST(Launch, ThrowsWhatALaneOfAGroupThrowsAndSendsWhatGroupsBeforeSent) {
 
 struct NoException {};
 
+// Their groups are counted without coming round to none.
+TEST(Launch, OfAsManyLanesAsCanBeNamedRunsThem) {
+  run_pes(1, [](Runtime& rt) {
+    EXPECT_THROW(rt.launch(~std::uint64_t{0}, [](WorkItem) { throw NoException{}; }), Error);
+  });
+}
+
 TEST(Launch, NamesTheKernelThatThrowsWhateverItThrows) {
   run_pes(1, [](Runtime& rt) {
     try {
