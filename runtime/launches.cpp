@@ -23,16 +23,27 @@ void Launches::run_groups(const LaunchShape& shape, const char* name, const Lane
   failure_.raise_if_set();
   if (shape.group_lanes == 0 || shape.wave_lanes == 0)
     misuse("launch: a group and a wave have at least one lane");
+  if (name == nullptr) name = "kernel";
+  if (const char* const running = running_.load(std::memory_order_relaxed)) {
+    misuse(
+        fmt::format("launch of '{}': kernel '{}' still runs, and neither its lanes nor other threads launch "
+                    "one beside it",
+                    name, running));
+  }
   sender_.close();
   const CurrentCall::Scope call(call_, name, true);
   if (tracer_ != nullptr) name = tracer_->keep(name);
   TraceSpan span(tracer_, TraceWhat::kLaunch, name);
   if (span.is_on()) span.set_values({static_cast<std::uint32_t>(shape.groups()), 0, 0, 0});
   aggregators_.set_producing(true);
+  running_.store(name, std::memory_order_relaxed);
   struct Done {
-    Aggregators& aggregators;
-    ~Done() { aggregators.set_producing(false); }
-  } const done{aggregators_};
+    Launches& launches;
+    ~Done() {
+      launches.running_.store(nullptr, std::memory_order_relaxed);
+      launches.aggregators_.set_producing(false);
+    }
+  } const done{*this};
   try {
     workers_.run(
         shape.groups(), function, [this] { return owner_.step_if_caller(); }, name);

@@ -1,6 +1,7 @@
 // Launches: lanes on this PE's host threads, and the bookkeeping around kernels on a GPU.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ namespace esker {
 /// its part of all.
 std::uint32_t lane_threads(const Config& config, const JobShape& job);
 
-/// Contract. The user's thread.
+/// Contract. The user's thread, and none of its lanes.
 /// Errors.   Error{kKernel} for what a lane has thrown, with that nested in it; an Error keeps its kind.
 class Launches {
  public:
@@ -57,7 +58,8 @@ class Launches {
   NetworkOwner& owner_;
   const Failure& failure_;
   Tracer* const tracer_;
-  std::optional<TraceSpan> launching_;  // between begin() and end()
+  std::optional<TraceSpan> launching_;         // between begin() and end()
+  std::atomic<const char*> running_{nullptr};  // kernel, in run_groups()
 };
 
 }  // namespace esker

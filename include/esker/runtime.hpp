@@ -104,8 +104,8 @@ class ESKER_API Runtime : public HostOperations, public BlockOperations {
   /// Local. Runs `kernel` once a lane: with a WorkItem, or with a GroupItem& if it works together with
   /// the other lanes of its group. One that sends nothing takes a Lane, or a GroupLane&: on a GPU it is then
   /// a kernel like any other, where what sends has scratchpad and registers of its own, and fewer lanes at a
-  /// time. May return before the kernel has ended; quiet() and barrier_all() wait for it. `name` is for
-  /// reports.
+  /// time. May return before the kernel has ended; quiet() and barrier_all() wait for it. Lanes launch
+  /// nothing. `name` is for reports.
   ///
   /// Errors. On the CPU, what a lane throws ends the kernel: lanes that have not begun do not begin, and what
   /// others have sent is sent. Then launch() throws an Error{kKernel} that names kernel, lane and what(),

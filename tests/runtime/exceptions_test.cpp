@@ -136,6 +136,19 @@ TEST(APeThatLeaves, DoesNotBlameAKernelWhoseExceptionItHasSurvived) {
   EXPECT_EQ(failed[0]->message, "PE 1 has left the job by an exception");
 }
 
+TEST(LaunchDeathTest, OfALaneIsMisuse) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run_pes(1,
+                       [](Runtime& rt) {
+                         const auto within = [&](WorkItem) {
+                           rt.launch(
+                               1, [](WorkItem) {}, "inner");
+                         };
+                         rt.launch(1000, within, "outer");
+                       }),
+               "PE 0: launch of 'inner': kernel 'outer' still runs, and neither its lanes nor other threads");
+}
+
 #if !defined(ESKER_TEST_SANITIZED)  // which say it in their own words
 std::uint64_t recurse(std::uint64_t depth) {
   volatile std::uint64_t words[64] = {depth};
