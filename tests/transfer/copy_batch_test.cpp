@@ -224,28 +224,6 @@ TEST_F(CopyBatchTest, GoesByTheProfileAndCutsBetweenLargeAndSmall) {
   EXPECT_EQ(choices[0].path, CopyPath::kSeparate);
 }
 
-TEST_F(CopyBatchTest, OfPathsAboutAsFastTakesTheOneThatTheProcessorSlowsLess) {
-  const auto path_where_calls_take = [this](double us) {
-    CopyProfile profile;
-    for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c) {
-      for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
-        const auto n = static_cast<double>(CopyProfile::count_at(c));
-        profile.set(Direction::kToHost, CopyPath::kSeparate, c, s, 1000);
-        profile.set(Direction::kToHost, CopyPath::kBatchCall, c, s, n * us);
-        profile.set(Direction::kToHost, CopyPath::kKernel, c, s, 16);
-      }
-    }
-    const auto there = device().memory<std::byte>(kBytes);
-    const auto host = device().pinned<std::byte>(kBytes);
-    std::vector<Copy> copies;
-    for (std::size_t i = 0; i < 16; ++i)
-      copies.push_back({host.data() + i * 2048, there.data() + i * 2048, 1024});
-    return Copier(device(), profile).choose(copies).at(0).path;
-  };
-  EXPECT_EQ(path_where_calls_take(0.93), CopyPath::kKernel);
-  EXPECT_EQ(path_where_calls_take(0.88), CopyPath::kBatchCall);
-}
-
 TEST_F(CopyBatchTest, RefusesWhatGoesBeyondItsMemory) {
   // Allocations are whole pages of 2 MiB and less.
   const auto there = device().memory<std::byte>(std::size_t{4} << 20);

@@ -33,12 +33,8 @@ struct Cut {
   std::uint32_t cut = 0;
   std::size_t n_large = 0;
   Part large{CopyPath::kSeparate}, small{CopyPath::kKernel};
-  double doubt_us = 0;
-  double judged_us() const { return large.us + small.us + doubt_us; }
+  double us() const { return large.us + small.us; }
 };
-/// Of what the driver's calls take: a core that other programs slow needs a third more for them, and hardly
-/// more for a kernel. So of two paths about as fast that with less of it counts as the faster one.
-constexpr double kDoubt = 0.1;
 
 struct Sizes {
   std::array<std::uint32_t, kClasses> copies{};
@@ -59,7 +55,7 @@ struct Sizes {
 class Times {
  public:
   Times(const CopyProfile& profile, Direction direction, CopyPath path, const Sizes& sizes)
-      : startup_{profile.calls_us(direction, path, 0)} {
+      : startup_{profile.startup_us(direction, path)} {
     for (std::uint64_t left = sizes.classes; left != 0; left &= left - 1) {
       const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
       const auto n = static_cast<double>(sizes.copies[c]);
@@ -91,10 +87,9 @@ Cut best_cut(const CopyProfile& profile, Direction direction, std::span<const Co
       Cut cut{c, n_large};
       cut.large = {path, engines.with(large, n_large != 0)};
       cut.small.us = kernel.with(small, n_large != copies.size());
-      cut.doubt_us = n_large == 0 ? 0 : kDoubt * profile.calls_us(direction, path, n_large);
       // One copy is no batch: whatever the profile has by chance, that call does more for the same.
       const bool is_none = path == CopyPath::kBatchCall && n_large == 1;
-      if (!is_none && (!best.has_value() || cut.judged_us() < best->judged_us())) best = cut;
+      if (!is_none && (!best.has_value() || cut.us() < best->us())) best = cut;
       if (left == 0) break;
       n_large -= sizes.copies[c];
       large -= engines.of(c);

@@ -43,9 +43,9 @@ class ESKER_API CopyProfile {
   CopyProfile();
 
   double us(Direction direction, CopyPath path, double n, double bytes) const;
-  /// What `n` copies take beside their bytes: the time of the least size. 0: what any set pays once.
-  double calls_us(Direction direction, CopyPath path, std::size_t n) const {
-    return us(direction, path, static_cast<double>(n), static_cast<double>(bytes_at(0)));
+  /// Of no copies: what a set of any size pays once.
+  double startup_us(Direction direction, CopyPath path) const {
+    return us(direction, path, 0, static_cast<double>(bytes_at(0)));
   }
   double at(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) const {
     return us_[index(direction, path, count, size)];

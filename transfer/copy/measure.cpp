@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,33 +25,37 @@ constexpr std::size_t kGap = 256;      // between two copies: adjacent ones woul
 constexpr CopyPath kPaths[] = {CopyPath::kSeparate, CopyPath::kBatchCall, CopyPath::kKernel};
 static_assert(std::size(kPaths) == kMeasuredPaths);
 
-/// All points are measured so often, one after the other: a processor is slower for seconds, when others work
-/// on it, and then a path of many calls is.
-constexpr std::uint32_t kRounds = 3;
+/// All points are measured so often, one after the other, and the least median of each counts: a processor is
+/// slower for seconds, when others work on it, and then a path of many calls is.
+constexpr std::uint32_t kRounds = 4;
 
 /// Microseconds by path.
-using Samples = std::array<std::vector<double>, std::size(kPaths)>;
+using PathTimes = std::array<double, std::size(kPaths)>;
 
-/// Samples the paths in turns: a kernel that follows itself is up to 7 us faster than one that follows
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Medians of the paths in turns: a kernel that follows itself is up to 7 us faster than one that follows
 /// copies, as in a program.
-void add_times(Copier& copier, const std::vector<Copy>& copies, const Stream& stream, std::uint32_t repeats,
-               Samples* us) {
+PathTimes times_of(Copier& copier, const std::vector<Copy>& copies, const Stream& stream,
+                   std::uint32_t repeats) {
   using Clock = std::chrono::steady_clock;
+  std::array<std::vector<double>, std::size(kPaths)> us;
   for (std::uint32_t r = 0; r <= repeats; ++r) {
     for (std::size_t p = 0; p < std::size(kPaths); ++p) {
       const auto began = Clock::now();
       copier.copy_by(kPaths[p], copies, stream);
       stream.synchronize();
       const std::chrono::duration<double, std::micro> time = Clock::now() - began;
-      if (r != 0) (*us)[p].push_back(time.count());  // the first is a warm-up
+      if (r != 0) us[p].push_back(time.count());  // the first is a warm-up
     }
   }
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  PathTimes medians{};
+  std::transform(us.begin(), us.end(), medians.begin(), median);
+  return medians;
 }
 
 }  // namespace
@@ -68,7 +73,9 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
   const DeviceArray<std::byte> here = device.memory<std::byte>(how.bytes, what);
   const DeviceArray<std::byte> there = device.memory<std::byte>(how.bytes, what);
   constexpr std::uint32_t kPoints = CopyProfile::kCounts * CopyProfile::kSizes;
-  std::vector<Samples> times(std::size_t{kDirections} * kPoints);
+  PathTimes none{};
+  none.fill(std::numeric_limits<double>::max());
+  std::vector<PathTimes> times(std::size_t{kDirections} * kPoints, none);
   const auto point = [](Direction direction, std::uint32_t count, std::uint32_t size) {
     return static_cast<std::size_t>(direction) * kPoints + count * CopyProfile::kSizes + size;
   };
@@ -88,8 +95,10 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
           for (std::size_t i = 0; i < n; ++i)
             copies.push_back({to + i * (bytes + kGap), from + i * (bytes + kGap), bytes});
           const std::uint32_t repeats = n * bytes <= kShort ? 5 * how.repeats : how.repeats;
-          add_times(copier, copies, stream, std::max(1u, (repeats + kRounds - 1) / kRounds),
-                    &times[point(direction, c, s)]);
+          const PathTimes now =
+              times_of(copier, copies, stream, std::max(1u, (repeats + kRounds - 1) / kRounds));
+          PathTimes& least = times[point(direction, c, s)];
+          for (std::size_t p = 0; p < std::size(kPaths); ++p) least[p] = std::min(least[p], now[p]);
         }
       }
     }
@@ -100,7 +109,7 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
         for (std::size_t p = 0; p < std::size(kPaths); ++p) {
           const CopyPath path = kPaths[p];
           if (!is_too_large(c, s)) {
-            profile.set(direction, path, c, s, median(times[point(direction, c, s)][p]));
+            profile.set(direction, path, c, s, times[point(direction, c, s)][p]);
             continue;
           }
           // By the size before, or on the line through the two numbers before.
