@@ -87,10 +87,13 @@ void HangWatch::say(const std::string& where, const std::string& more) {
 }
 
 void HangWatch::look() {
-  const bool is_still = was_still();
-  if (is_still && !has_said_) say();
-  has_said_ = is_still;
-  if (!has_thrown()) return;
+  if (!has_thrown()) {
+    const bool is_still = was_still();
+    if (is_still && !has_said_) say();
+    has_said_ = is_still;
+    if (!has_thrown()) return;
+  }
+  // At each look from then on: a run on a GPU may set its word to 0 after the first.
   if (device_.backend() == Backend::kCpu) {
     (void)ending_->end(Outcome::kStopped);
   } else {
@@ -103,8 +106,7 @@ WatchedForHangs::WatchedForHangs(HangWatch* watch) {
   watch->begin();
   thread_ = std::jthread([this, watch] {
     std::unique_lock lock(mutex_);
-    while (!watch->has_thrown() &&
-           !changed_.wait_for(lock, watch->interval(), [this] { return has_ended_; })) {
+    while (!changed_.wait_for(lock, watch->interval(), [this] { return has_ended_; })) {
       lock.unlock();  // the run ends while on_hang takes its time
       try {
         watch->look();

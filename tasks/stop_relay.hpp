@@ -22,10 +22,9 @@ class StopRelay {
   /// Until the stream is idle.
   void wait(const Stream& stream, const StopToken& token, SystemAtomic<std::uint32_t>* word) {
     const auto start = std::chrono::steady_clock::now();
-    bool is_told = false;
     while (!stream.is_idle()) {
-      if (!is_told && token.stop_requested()) {
-        is_told = true;
+      // Again and again: the run begins with the word at 0, and may do so after the first copy.
+      if (token.stop_requested() && (!stream_ || stream_->is_idle())) {
         if (!stream_) stream_.emplace(device_.stream());
         one_[0] = 1;
         device_.copy_async(word, one_.data(), sizeof(std::uint32_t), *stream_);
@@ -36,6 +35,7 @@ class StopRelay {
         std::this_thread::sleep_for(std::chrono::microseconds{20});
       }
     }
+    if (stream_) stream_->synchronize();  // or the next run might be stopped
   }
 
  private:
