@@ -55,7 +55,7 @@ struct Sizes {
 class Times {
  public:
   Times(const CopyProfile& profile, Direction direction, CopyPath path, const Sizes& sizes)
-      : startup_{profile.startup_us(direction, path)} {
+      : startup_{profile.us(direction, path, 0, static_cast<double>(CopyProfile::bytes_at(0)))} {
     for (std::uint64_t left = sizes.classes; left != 0; left &= left - 1) {
       const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
       const auto n = static_cast<double>(sizes.copies[c]);

@@ -43,10 +43,6 @@ class ESKER_API CopyProfile {
   CopyProfile();
 
   double us(Direction direction, CopyPath path, double n, double bytes) const;
-  /// Of no copies: what a set of any size pays once.
-  double startup_us(Direction direction, CopyPath path) const {
-    return us(direction, path, 0, static_cast<double>(bytes_at(0)));
-  }
   double at(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) const {
     return us_[index(direction, path, count, size)];
   }
