@@ -194,10 +194,10 @@ TEST_F(CopyBatchTest, GoesByTheProfileAndCutsBetweenLargeAndSmall) {
     for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
       const auto n = static_cast<double>(CopyProfile::count_at(c));
       const auto bytes = static_cast<double>(CopyProfile::bytes_at(s));
-      profile.set(Direction::kToDevice, CopyPath::kSeparate, c, s, n * (1 + bytes / 1000));
-      profile.set(Direction::kToDevice, CopyPath::kBatchCall, c, s, n * (2 + bytes / 1000));
+      profile.set(Direction::kToDevice, CopyPath::kSeparate, c, s, {n * (1 + bytes / 1000)});
+      profile.set(Direction::kToDevice, CopyPath::kBatchCall, c, s, {n * (2 + bytes / 1000)});
       profile.set(Direction::kToDevice, CopyPath::kKernel, c, s,
-                  10 + n * bytes / (bytes > 10000 ? 100 : 5000));
+                  {10 + n * bytes / (bytes > 10000 ? 100 : 5000)});
     }
   }
   Copier copier(device(), profile);
@@ -224,6 +224,32 @@ TEST_F(CopyBatchTest, GoesByTheProfileAndCutsBetweenLargeAndSmall) {
   EXPECT_EQ(choices[0].path, CopyPath::kSeparate);
 }
 
+TEST_F(CopyBatchTest, ACallThatTookLongerThanMeasuredCountsInTheNextChoice) {
+  CopyProfile profile;
+  for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c) {
+    for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
+      // No call is so short, and none to the host as long.
+      profile.set(Direction::kToDevice, CopyPath::kSeparate, c, s, {10, 0.005});
+      profile.set(Direction::kToDevice, CopyPath::kKernel, c, s, {10.001, 0});
+      profile.set(Direction::kToHost, CopyPath::kSeparate, c, s, {1e9, 1e9});
+      profile.set(Direction::kToHost, CopyPath::kKernel, c, s, {2e9, 1e9});
+    }
+  }
+  Copier copier(device(), profile);
+  const auto there = device().memory<std::byte>(64);
+  const auto host = device().pinned<std::byte>(64);
+  const std::vector<Copy> forth{{there.data(), host.data(), 64}}, back{{host.data(), there.data(), 64}};
+  const auto path = [&] { return copier.choose(forth).at(0).path; };
+  const Stream stream = device().stream();
+  EXPECT_EQ(path(), CopyPath::kSeparate);
+  copier.copy(forth, stream);
+  EXPECT_EQ(path(), CopyPath::kKernel);
+  EXPECT_NEAR(copier.choose(forth).at(0).predicted_us, 10.001, 1e-9);
+  copier.copy(back, stream);
+  EXPECT_EQ(path(), CopyPath::kSeparate);
+  stream.synchronize();
+}
+
 TEST_F(CopyBatchTest, RefusesWhatGoesBeyondItsMemory) {
   // Allocations are whole pages of 2 MiB and less.
   const auto there = device().memory<std::byte>(std::size_t{4} << 20);
@@ -243,12 +269,14 @@ TEST_F(CopyBatchTest, RefusesTheMemoryOfAnotherDevice) {
 
 TEST_F(CopyBatchTest, KeepsTheProfileOfTheMachine) {
   CopyProfile profile;
-  profile.set(Direction::kToHost, CopyPath::kKernel, 2, 3, 12.5);
+  profile.set(Direction::kToHost, CopyPath::kKernel, 2, 3, {12.5, 4.5});
   profile.keep(device());
-  EXPECT_DOUBLE_EQ(CopyProfile::of_machine(device()).at(Direction::kToHost, CopyPath::kKernel, 2, 3), 12.5);
+  const CopyTime kept = CopyProfile::of_machine(device()).at(Direction::kToHost, CopyPath::kKernel, 2, 3);
+  EXPECT_DOUBLE_EQ(kept.us, 12.5);
+  EXPECT_DOUBLE_EQ(kept.host_us, 4.5);
   std::ofstream(path_) << "{\"transfer\": 1}";
-  EXPECT_DOUBLE_EQ(CopyProfile::of_machine(device()).at(Direction::kToHost, CopyPath::kKernel, 2, 3),
-                   CopyProfile().at(Direction::kToHost, CopyPath::kKernel, 2, 3));
+  EXPECT_DOUBLE_EQ(CopyProfile::of_machine(device()).at(Direction::kToHost, CopyPath::kKernel, 2, 3).us,
+                   CopyProfile().at(Direction::kToHost, CopyPath::kKernel, 2, 3).us);
   std::ofstream(path_) << "[1]";
   EXPECT_THROW(CopyProfile::of_machine(device()), Error);
 }
@@ -259,13 +287,15 @@ TEST_F(CopyBatchTest, AProfileIsLinearBetweenItsPoints) {
     for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
       const auto n = static_cast<double>(CopyProfile::count_at(c));
       const auto bytes = static_cast<double>(CopyProfile::bytes_at(s));
-      profile.set(Direction::kToHost, CopyPath::kBatchCall, c, s, 5 + 2 * n + n * bytes / 1000);
+      profile.set(Direction::kToHost, CopyPath::kBatchCall, c, s, {5 + 2 * n + n * bytes / 1000, 3 + n});
     }
   }
   for (const double n : {1.0, 3.0, 17.0, 200.0, 1000.0}) {
-    for (const double bytes : {512.0, 777.0, 1e5, 3e6, 3e7})
-      EXPECT_NEAR(profile.us(Direction::kToHost, CopyPath::kBatchCall, n, bytes),
-                  5 + 2 * n + n * bytes / 1000, 1e-6 * n * bytes);
+    for (const double bytes : {512.0, 777.0, 1e5, 3e6, 3e7}) {
+      const CopyTime time = profile.time(Direction::kToHost, CopyPath::kBatchCall, n, bytes);
+      EXPECT_NEAR(time.us, 5 + 2 * n + n * bytes / 1000, 1e-6 * n * bytes);
+      EXPECT_NEAR(time.host_us, 3 + n, 1e-6 * n);
+    }
   }
 }
 
@@ -278,10 +308,10 @@ TEST_F(CopyBatchTest, AProfileStaysAtTheSmallerSizeWhereLargerCopiesTakeLess) {
   CopyProfile profile;
   for (std::uint32_t s = 0; s < CopyProfile::kSizes; ++s) {
     for (std::uint32_t c = 0; c < CopyProfile::kCounts; ++c)
-      profile.set(Direction::kToDevice, CopyPath::kBatchCall, c, s, s < 6 ? 10 + s : 5 + s);
+      profile.set(Direction::kToDevice, CopyPath::kBatchCall, c, s, {s < 6 ? 10.0 + s : 5.0 + s});
   }
   const auto at = [&](double bytes) {
-    return profile.us(Direction::kToDevice, CopyPath::kBatchCall, 1, bytes);
+    return profile.time(Direction::kToDevice, CopyPath::kBatchCall, 1, bytes).us;
   };
   EXPECT_DOUBLE_EQ(at(24 << 10), 15);  // between 16 and 32 KiB
   EXPECT_DOUBLE_EQ(at(32 << 10), 11);

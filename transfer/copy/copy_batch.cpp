@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,14 +27,17 @@ std::uint32_t class_of(std::size_t bytes) { return static_cast<std::uint32_t>(st
 
 struct Part {
   CopyPath path;
-  double us = 0;
+  CopyTime time;
 };
 /// Copies of at least 2^cut bytes by `large`, others by the kernel.
 struct Cut {
   std::uint32_t cut = 0;
   std::size_t n_large = 0;
-  Part large{CopyPath::kSeparate}, small{CopyPath::kKernel};
-  double us() const { return large.us + small.us; }
+  Part large{CopyPath::kSeparate, {}}, small{CopyPath::kKernel, {}};
+  CopyTime time() const {
+    CopyTime both = large.time;
+    return both += small.time;
+  }
 };
 
 struct Sizes {
@@ -55,25 +59,27 @@ struct Sizes {
 class Times {
  public:
   Times(const CopyProfile& profile, Direction direction, CopyPath path, const Sizes& sizes)
-      : startup_{profile.us(direction, path, 0, static_cast<double>(CopyProfile::bytes_at(0)))} {
+      : startup_{profile.time(direction, path, 0, static_cast<double>(CopyProfile::bytes_at(0)))} {
     for (std::uint64_t left = sizes.classes; left != 0; left &= left - 1) {
       const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
       const auto n = static_cast<double>(sizes.copies[c]);
-      adds_[c] = profile.us(direction, path, n, static_cast<double>(sizes.bytes[c]) / n) - startup_;
+      adds_[c] = profile.time(direction, path, n, static_cast<double>(sizes.bytes[c]) / n);
+      adds_[c] -= startup_;
       all_ += adds_[c];
     }
   }
   /// Of the classes whose times add up to this; 0: there are none.
-  double with(double adds, bool any) const { return any ? startup_ + adds : 0; }
-  double of(std::uint32_t c) const { return adds_[c]; }
-  double all() const { return all_; }
+  CopyTime with(CopyTime adds, bool any) const { return any ? adds += startup_ : CopyTime{}; }
+  const CopyTime& of(std::uint32_t c) const { return adds_[c]; }
+  const CopyTime& all() const { return all_; }
 
  private:
-  double startup_, all_ = 0;
-  std::array<double, kClasses> adds_;  // of classes that have copies
+  CopyTime startup_, all_;
+  std::array<CopyTime, kClasses> adds_;  // of classes that have copies
 };
 
-Cut best_cut(const CopyProfile& profile, Direction direction, std::span<const Copy> copies) {
+/// On a core that takes `slowness` times as long for a call as the profile has.
+Cut best_cut(const CopyProfile& profile, double slowness, Direction direction, std::span<const Copy> copies) {
   const Sizes sizes(copies);
   const Times kernel(profile, direction, CopyPath::kKernel, sizes);
   std::optional<Cut> best;
@@ -81,15 +87,16 @@ Cut best_cut(const CopyProfile& profile, Direction direction, std::span<const Co
     if (path == CopyPath::kBatchCall && copies.size() == 1) break;  // none, as below
     const Times engines(profile, direction, path, sizes);
     std::size_t n_large = copies.size();
-    double large = engines.all(), small = 0;
+    CopyTime large = engines.all(), small;
     for (std::uint64_t left = sizes.classes;; left &= left - 1) {
       const auto c = static_cast<std::uint32_t>(std::countr_zero(left));  // 64: none is left
       Cut cut{c, n_large};
       cut.large = {path, engines.with(large, n_large != 0)};
-      cut.small.us = kernel.with(small, n_large != copies.size());
+      cut.small.time = kernel.with(small, n_large != copies.size());
       // One copy is no batch: whatever the profile has by chance, that call does more for the same.
       const bool is_none = path == CopyPath::kBatchCall && n_large == 1;
-      if (!is_none && (!best.has_value() || cut.us() < best->us())) best = cut;
+      if (!is_none && (!best.has_value() || cut.time().us_at(slowness) < best->time().us_at(slowness)))
+        best = cut;
       if (left == 0) break;
       n_large -= sizes.copies[c];
       large -= engines.of(c);
@@ -118,6 +125,11 @@ class Places {
   std::array<MemoryRange, kKept> known_{};
   std::uint32_t next_ = 0;
 };
+
+using Clock = std::chrono::steady_clock;
+double microseconds_since(Clock::time_point began) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - began).count();
+}
 
 bool is_host(MemoryPlace place) { return place == MemoryPlace::kPageable || place == MemoryPlace::kPinned; }
 
@@ -234,7 +246,16 @@ struct Copier::Impl {
   }
   void put_fastest(Direction direction, std::span<const Copy> copies, const Stream& stream) {
     if (copies.empty()) return;
-    const Cut cut = best_cut(profile, direction, copies);
+    const Cut cut = best_cut(profile, slowness, direction, copies);
+    const auto began = Clock::now();
+    put_parts(cut, copies, stream);
+    const double took = microseconds_since(began);
+    // Of a call that took longer than this something else was the cause, as a queue that was full.
+    constexpr double kMost = 2;
+    if (const double measured = cut.time().host_us; measured > 0)
+      slowness = std::clamp(took / measured, 1.0, kMost);
+  }
+  void put_parts(const Cut& cut, std::span<const Copy> copies, const Stream& stream) {
     if (cut.n_large == copies.size()) return put(cut.large.path, copies, stream);
     if (cut.n_large == 0) return put(cut.small.path, copies, stream);
     partitioned.assign(copies.begin(), copies.end());
@@ -262,6 +283,8 @@ struct Copier::Impl {
   const Device device;
   const CopyProfile profile;
   std::mutex mutex;  // guards the rest, which is reused: a small set takes microseconds
+  double slowness =
+      1;  // the last call's time on the host, by the profile's: a core changes its speed for seconds
   detail::CopyStaging staging;
   Sorted sorted;
   std::vector<Copy> partitioned;
@@ -281,9 +304,14 @@ void Copier::copy(std::span<const Copy> copies, const Stream& stream) {
     impl_->put_fastest(direction, set, stream);
   });
 }
-void Copier::copy_by(CopyPath path, std::span<const Copy> copies, const Stream& stream) {
-  impl_->carry_out(copies, stream,
-                   [&](Direction, std::span<const Copy> set) { impl_->put(path, set, stream); });
+double Copier::copy_by(CopyPath path, std::span<const Copy> copies, const Stream& stream) {
+  double us = 0;
+  impl_->carry_out(copies, stream, [&](Direction, std::span<const Copy> set) {
+    const auto began = Clock::now();
+    impl_->put(path, set, stream);
+    us += microseconds_since(began);
+  });
+  return us;
 }
 
 std::vector<CopyChoice> Copier::choose(std::span<const Copy> copies) {
@@ -295,9 +323,9 @@ std::vector<CopyChoice> Copier::choose(std::span<const Copy> copies) {
     std::vector<Copy> set = sorted.sets[d].reachable;
     set.insert(set.end(), sorted.sets[d].pageable.begin(), sorted.sets[d].pageable.end());
     if (set.empty()) continue;
-    const Cut cut = best_cut(impl_->profile, direction, set);
-    CopyChoice large{direction, cut.large.path, 0, 0, cut.large.us};
-    CopyChoice small{direction, cut.small.path, 0, 0, cut.small.us};
+    const Cut cut = best_cut(impl_->profile, impl_->slowness, direction, set);
+    CopyChoice large{direction, cut.large.path, 0, 0, cut.large.time.us_at(impl_->slowness)};
+    CopyChoice small{direction, cut.small.path, 0, 0, cut.small.time.us_at(impl_->slowness)};
     for (const Copy& copy : set) {
       CopyChoice& choice = class_of(copy.bytes) >= cut.cut ? large : small;
       ++choice.copies;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -20,20 +19,21 @@ constexpr Direction kAllDirections[] = {Direction::kToDevice, Direction::kToHost
 constexpr CopyPath kAllPaths[] = {CopyPath::kSeparate, CopyPath::kBatchCall, CopyPath::kKernel};
 constexpr const char *kModule = "transfer", *kName = "copies";
 
-/// Microseconds: of a set, of each copy, and bytes a microsecond.
+/// Microseconds of a set and of each copy, bytes a microsecond, and of the host.
 struct Line {
   double start, each, rate;
+  double host_start, host_each;
 };
 /// An H100 on PCIe 5.
 Line as_built(Direction direction, CopyPath path) {
   const double engine = direction == Direction::kWithin ? 1.2e6 : 53e3;
   switch (path) {
     case CopyPath::kSeparate:
-      return {8, 2.7, engine};
+      return {8, 2.7, engine, 1, 1.5};
     case CopyPath::kBatchCall:
-      return direction == Direction::kToDevice ? Line{9, 2, engine} : Line{9, 1, engine};
+      return direction == Direction::kToDevice ? Line{9, 2, engine, 3, 1.1} : Line{9, 1, engine, 2, 0.4};
     default:
-      return {14, 0.03, direction == Direction::kWithin ? 1e6 : 50e3};
+      return {14, 0.03, direction == Direction::kWithin ? 1e6 : 50e3, 5, 0.02};
   }
 }
 
@@ -73,7 +73,7 @@ const char* to_string(Direction direction) noexcept {
   return "unknown";
 }
 
-CopyProfile::CopyProfile() : us_(std::size_t{kDirections} * kMeasuredPaths * kCounts * kSizes) {
+CopyProfile::CopyProfile() : times_(std::size_t{kDirections} * kMeasuredPaths * kCounts * kSizes) {
   for (const Direction direction : kAllDirections) {
     for (const CopyPath path : kAllPaths) {
       const Line line = as_built(direction, path);
@@ -81,33 +81,39 @@ CopyProfile::CopyProfile() : us_(std::size_t{kDirections} * kMeasuredPaths * kCo
         for (std::uint32_t s = 0; s < kSizes; ++s) {
           const auto n = static_cast<double>(count_at(c)), bytes = static_cast<double>(bytes_at(s));
           // What a call costs is hidden behind the copy before it.
-          set(direction, path, c, s, line.start + n * std::max(line.each, bytes / line.rate));
+          set(direction, path, c, s,
+              {line.start + n * std::max(line.each, bytes / line.rate),
+               line.host_start + n * line.host_each});
         }
       }
     }
   }
 }
 
-double CopyProfile::us(Direction direction, CopyPath path, double n, double bytes) const {
+CopyTime CopyProfile::time(Direction direction, CopyPath path, double n, double bytes) const {
   const auto [c, x] = cell_of(n, kCounts, count_at);
   const auto [s, y] = cell_of(bytes, kSizes, bytes_at);
-  const double low = std::lerp(at(direction, path, c, s), at(direction, path, c + 1, s), x);
-  const double high = std::lerp(at(direction, path, c, s + 1), at(direction, path, c + 1, s + 1), x);
+  const CopyTime low = lerp(at(direction, path, c, s), at(direction, path, c + 1, s), x);
+  const CopyTime high = lerp(at(direction, path, c, s + 1), at(direction, path, c + 1, s + 1), x);
   // Where larger copies take less, the driver goes another way from there on, and not before. Below the first
   // size a line may go below its first point, where a startup keeps it.
-  const double between = high < low && y < 1 ? low : std::lerp(low, high, std::max(y, 0.0));
-  return std::max(between, 0.0);
+  const CopyTime between = high.us < low.us && y < 1 ? low : lerp(low, high, std::max(y, 0.0));
+  return {std::max(between.us, 0.0), std::max(between.host_us, 0.0)};
 }
 
 std::string CopyProfile::json() const {
   nlohmann::json all;
   for (const Direction direction : kAllDirections) {
     for (const CopyPath path : kAllPaths) {
-      nlohmann::json& rows = all[to_string(direction)][to_string(path)];
+      nlohmann::json& tables = all[to_string(direction)][to_string(path)];
       for (std::uint32_t c = 0; c < kCounts; ++c) {
-        std::vector<double> row;
-        for (std::uint32_t s = 0; s < kSizes; ++s) row.push_back(at(direction, path, c, s));
-        rows.push_back(row);
+        std::vector<double> us, host_us;
+        for (std::uint32_t s = 0; s < kSizes; ++s) {
+          us.push_back(at(direction, path, c, s).us);
+          host_us.push_back(at(direction, path, c, s).host_us);
+        }
+        tables["us"].push_back(us);
+        tables["host_us"].push_back(host_us);
       }
     }
   }
@@ -122,10 +128,12 @@ CopyProfile CopyProfile::of_machine(const Device& device) {
     const nlohmann::json all = nlohmann::json::parse(*kept);
     for (const Direction direction : kAllDirections) {
       for (const CopyPath path : kAllPaths) {
-        const nlohmann::json& rows = all.at(to_string(direction)).at(to_string(path));
+        const nlohmann::json& tables = all.at(to_string(direction)).at(to_string(path));
+        const nlohmann::json &us = tables.at("us"), &host_us = tables.at("host_us");
         for (std::uint32_t c = 0; c < kCounts; ++c) {
           for (std::uint32_t s = 0; s < kSizes; ++s)
-            profile.set(direction, path, c, s, rows.at(c).at(s).get<double>());
+            profile.set(direction, path, c, s,
+                        {us.at(c).at(s).get<double>(), host_us.at(c).at(s).get<double>()});
         }
       }
     }

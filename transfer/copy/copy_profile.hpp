@@ -1,6 +1,7 @@
 // How long a set of copies takes by each path, as measured on a machine.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,12 +27,36 @@ inline constexpr std::uint32_t kDirections = 3;
 /// "to the device", "to the host", "within the device".
 ESKER_API const char* to_string(Direction direction) noexcept;
 
-/// Microseconds from the call to the end of `n` copies of `bytes` each, at points of a grid; between them it
-/// is linear in each, which a startup, a time a copy and a rate are exactly; where larger copies take less,
-/// it is as at the smaller size.
+/// Microseconds that a set of copies takes.
+struct CopyTime {
+  double us = 0;       // from the call to the end of the copies
+  double host_us = 0;  // of these, in calls to the device, which a slower core prolongs
+
+  /// On a core that takes `slowness` times as long for a call as the one that was measured.
+  double us_at(double slowness) const { return us + (slowness - 1) * host_us; }
+  CopyTime& operator+=(const CopyTime& other) {
+    us += other.us;
+    host_us += other.host_us;
+    return *this;
+  }
+  CopyTime& operator-=(const CopyTime& other) {
+    us -= other.us;
+    host_us -= other.host_us;
+    return *this;
+  }
+};
+
+/// std::lerp() of both.
+inline CopyTime lerp(const CopyTime& low, const CopyTime& high, double x) {
+  return {std::lerp(low.us, high.us, x), std::lerp(low.host_us, high.host_us, x)};
+}
+
+/// The time of `n` copies of `bytes` each, at points of a grid; between them it is linear in each, which a
+/// startup, a time a copy and a rate are exactly; where larger copies take less, it is as at the smaller
+/// size.
 ///
-/// Contract. A value. As built it holds what was measured on an H100 (docs/results/transfers.md);
-///           of_machine() and measure_copies() say what holds here.
+/// Contract. A value. As built it holds what was measured on an H100, and of the host on an H200's
+///           (docs/results/transfers.md); of_machine() and measure_copies() say what holds here.
 class ESKER_API CopyProfile {
  public:
   static constexpr std::uint32_t kCounts = 9, kSizes = 15;
@@ -42,12 +67,13 @@ class ESKER_API CopyProfile {
 
   CopyProfile();
 
-  double us(Direction direction, CopyPath path, double n, double bytes) const;
-  double at(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) const {
-    return us_[index(direction, path, count, size)];
+  CopyTime time(Direction direction, CopyPath path, double n, double bytes) const;
+  const CopyTime& at(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size) const {
+    return times_[index(direction, path, count, size)];
   }
-  void set(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size, double us) {
-    us_[index(direction, path, count, size)] = us;
+  void set(Direction direction, CopyPath path, std::uint32_t count, std::uint32_t size,
+           const CopyTime& time) {
+    times_[index(direction, path, count, size)] = time;
   }
 
   /// What was kept for devices of this kind, else as built. Error{kConfiguration}: the machine file is there,
@@ -55,7 +81,7 @@ class ESKER_API CopyProfile {
   static CopyProfile of_machine(const Device& device);
   /// For of_machine(). Error{kConfiguration}: the machine file cannot be written.
   void keep(const Device& device) const;
-  /// {direction: {path: rows of counts, columns of sizes, microseconds}}
+  /// {direction: {path: {"us": rows of counts, columns of sizes, "host_us": likewise}}}
   std::string json() const;
 
  private:
@@ -64,7 +90,7 @@ class ESKER_API CopyProfile {
     return ((d * kMeasuredPaths + p) * kCounts + count) * kSizes + size;
   }
 
-  std::vector<double> us_;
+  std::vector<CopyTime> times_;
 };
 
 struct CopyMeasurement {

@@ -25,12 +25,11 @@ constexpr std::size_t kGap = 256;      // between two copies: adjacent ones woul
 constexpr CopyPath kPaths[] = {CopyPath::kSeparate, CopyPath::kBatchCall, CopyPath::kKernel};
 static_assert(std::size(kPaths) == kMeasuredPaths);
 
-/// All points are measured so often, one after the other, and the least median of each counts: a processor is
-/// slower for seconds, when others work on it, and then a path of many calls is.
+/// All points are measured so often, one after the other, and the least median of each counts: a core is
+/// slower for seconds, when others work on it, and the profile is of one that is not.
 constexpr std::uint32_t kRounds = 4;
 
-/// Microseconds by path.
-using PathTimes = std::array<double, std::size(kPaths)>;
+using PathTimes = std::array<CopyTime, std::size(kPaths)>;
 
 double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -43,18 +42,20 @@ double median(std::vector<double>& values) {
 PathTimes times_of(Copier& copier, const std::vector<Copy>& copies, const Stream& stream,
                    std::uint32_t repeats) {
   using Clock = std::chrono::steady_clock;
-  std::array<std::vector<double>, std::size(kPaths)> us;
+  std::array<std::vector<double>, std::size(kPaths)> us, host_us;
   for (std::uint32_t r = 0; r <= repeats; ++r) {
     for (std::size_t p = 0; p < std::size(kPaths); ++p) {
       const auto began = Clock::now();
-      copier.copy_by(kPaths[p], copies, stream);
+      const double on_host = copier.copy_by(kPaths[p], copies, stream);
       stream.synchronize();
-      const std::chrono::duration<double, std::micro> time = Clock::now() - began;
-      if (r != 0) us[p].push_back(time.count());  // the first is a warm-up
+      const std::chrono::duration<double, std::micro> all = Clock::now() - began;
+      if (r == 0) continue;  // a warm-up
+      host_us[p].push_back(on_host);
+      us[p].push_back(all.count());
     }
   }
   PathTimes medians{};
-  std::transform(us.begin(), us.end(), medians.begin(), median);
+  for (std::size_t p = 0; p < std::size(kPaths); ++p) medians[p] = {median(us[p]), median(host_us[p])};
   return medians;
 }
 
@@ -74,7 +75,7 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
   const DeviceArray<std::byte> there = device.memory<std::byte>(how.bytes, what);
   constexpr std::uint32_t kPoints = CopyProfile::kCounts * CopyProfile::kSizes;
   PathTimes none{};
-  none.fill(std::numeric_limits<double>::max());
+  none.fill({std::numeric_limits<double>::max(), std::numeric_limits<double>::max()});
   std::vector<PathTimes> times(std::size_t{kDirections} * kPoints, none);
   const auto point = [](Direction direction, std::uint32_t count, std::uint32_t size) {
     return static_cast<std::size_t>(direction) * kPoints + count * CopyProfile::kSizes + size;
@@ -98,7 +99,8 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
           const PathTimes now =
               times_of(copier, copies, stream, std::max(1u, (repeats + kRounds - 1) / kRounds));
           PathTimes& least = times[point(direction, c, s)];
-          for (std::size_t p = 0; p < std::size(kPaths); ++p) least[p] = std::min(least[p], now[p]);
+          for (std::size_t p = 0; p < std::size(kPaths); ++p)
+            least[p] = {std::min(least[p].us, now[p].us), std::min(least[p].host_us, now[p].host_us)};
         }
       }
     }
@@ -113,10 +115,10 @@ CopyProfile measure_copies(const Device& device, const CopyMeasurement& how) {
             continue;
           }
           // By the size before, or on the line through the two numbers before.
-          const double less =
-              c < 2 ? profile.at(direction, path, c, s - 1) : profile.at(direction, path, c - 1, s);
-          profile.set(direction, path, c, s,
-                      c < 2 ? 2 * less : less + 2 * (less - profile.at(direction, path, c - 2, s)));
+          profile.set(
+              direction, path, c, s,
+              c < 2 ? lerp({}, profile.at(direction, path, c, s - 1), 2)
+                    : lerp(profile.at(direction, path, c - 2, s), profile.at(direction, path, c - 1, s), 3));
         }
       }
     }
