@@ -4,6 +4,7 @@
 // bands of rows.
 //
 // Verified against plain loops on the host. Values are small whole numbers, so results are equal.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -62,6 +63,8 @@ struct Arguments {
   std::uint64_t width = 0, height = 0, depth = 0, region_width = 0, region_height = 0, region_depth = 0;
 };
 
+constexpr std::uint64_t kMostCells = 65536;  // one way
+
 Extent cells_of(const Arguments& a, const pipe_apps::Options& o) {
   const bool is_3d = a.shape == "3d7";
   const std::uint64_t side = is_3d ? o.by_size(48, 192, 320) : o.by_size(512, 2048, 4096);
@@ -70,12 +73,16 @@ Extent cells_of(const Arguments& a, const pipe_apps::Options& o) {
   };
   const Extent cells{one(a.width, side), one(a.height, side), one(a.depth, is_3d ? side : 1)};
   if (!is_3d && cells.z != 1) harness::usage("--depth is for --shape 3d7");
-  if (cells.x > 65536 || cells.y > 65536 || cells.z > 65536 || cells.volume() >= std::uint64_t{1} << 31)
+  if (std::max({a.width, a.height, a.depth}) > kMostCells || cells.volume() >= std::uint64_t{1} << 31)
     harness::usage("--width, --height and --depth are at most 65536, and the grid has fewer than 2^31 cells");
   return cells;
 }
 /// Those that are not given make a frame of --frame-bytes.
 Extent region_of(const Arguments& a, const pipe_apps::Options& o) {
+  const auto refuse = [] {
+    harness::usage("a region's sizes are at most 65536, and it has fewer than 2^28 cells");
+  };
+  if (std::max({a.region_width, a.region_height, a.region_depth}) > kMostCells) refuse();
   const std::uint64_t cells = std::max<std::uint64_t>(o.frame_bytes / sizeof(float), 1);
   const bool is_3d = a.shape == "3d7";
   const auto rest = [&](std::uint64_t taken) { return std::max<std::uint64_t>(cells / taken, 1); };
@@ -85,8 +92,7 @@ Extent region_of(const Arguments& a, const pipe_apps::Options& o) {
                           : is_3d              ? std::min<std::uint64_t>(32, rest(x))
                                                : rest(x);
   const std::uint64_t z = a.region_depth != 0 ? a.region_depth : is_3d ? rest(x * y) : 1;
-  if (x > 65536 || y > 65536 || z > 65536 || x * y * z >= std::uint64_t{1} << 28)
-    harness::usage("a region's sizes are at most 65536, and it has fewer than 2^28 cells");
+  if (std::max({x, y, z}) > kMostCells || x * y * z >= std::uint64_t{1} << 28) refuse();
   return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(z)};
 }
 
