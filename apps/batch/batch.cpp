@@ -133,7 +133,7 @@ int run(int argc, char** argv) {
   }
   if (!json.empty()) {
     harness::OutputFile file(json);
-    file.write(object.dump(2) + "\n");
+    file.write(harness::json_text(object));
     file.close();
   }
   harness::flush_standard_output();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "failure.hpp"
+#include "json.hpp"
 
 namespace harness {
 
@@ -127,7 +128,7 @@ void write_here(const esker::Runtime& rt, const Result& r, OutputFile* json_file
                       {"commit", esker::build_info().commit}};
   json["stages"]["pe"] = rt.pe();
   json.update(more);
-  json_file->write(json.dump(2) + '\n');
+  json_file->write(json_text(json));
   json_file->close();
 }
 

@@ -14,6 +14,7 @@
 
 #include <esker/config.hpp>
 
+#include "../harness/json.hpp"
 #include "topology.hpp"
 
 namespace {
@@ -127,11 +128,11 @@ void print(const esker::Config& config, const Topology& host) {
 
 void write_json(const std::string& path, const std::string& text) {
   if (path == "-") {
-    fmt::print("{}\n", text);
+    fmt::print("{}", text);
     return;
   }
   std::ofstream file(path);
-  file << text << "\n";
+  file << text;
   file.close();
   if (!file)
     throw esker::Error(esker::Error::Kind::kConfiguration, fmt::format("--json: cannot write {}", path));
@@ -149,7 +150,7 @@ int main(int argc, char** argv) {
     for (const std::string& warning : config.warnings) fmt::print(stderr, "esker: warning: {}\n", warning);
     const Topology host = read_topology();
     if (json != "-") print(config, host);
-    if (!json.empty()) write_json(json, as_json(config, host).dump(2));
+    if (!json.empty()) write_json(json, harness::json_text(as_json(config, host)));
     errno = 0;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw esker::Error(

@@ -179,7 +179,7 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"seed", options.seed}};
     object.update(more);
     harness::OutputFile file(options.json);
-    file.write(object.dump(2) + "\n");
+    file.write(harness::json_text(object));
     file.close();
   }
   harness::flush_standard_output();

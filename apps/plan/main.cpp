@@ -162,7 +162,7 @@ int run(int argc, char** argv) {
                         {"linear", shape.linear},
                         {"syrk_on_host", shape.syrk_on_host},
                         {"device_bytes", device_bytes}};
-    write_file(json, object.dump(2) + "\n");
+    write_file(json, harness::json_text(object));
   }
   harness::flush_standard_output();
   return !verify || right ? 0 : 1;

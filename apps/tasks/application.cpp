@@ -164,7 +164,7 @@ int finish(const Options& options, const esker::Device& device, const std::strin
     object["tasks"] = facts_of(report);
     object.update(more);
     harness::OutputFile file(options.json);
-    file.write(object.dump(2) + "\n");
+    file.write(harness::json_text(object));
     file.close();
   }
   if (options.trace != nullptr) {

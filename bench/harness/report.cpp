@@ -45,12 +45,14 @@ nlohmann::json provenance(const std::string& benchmark) {
 }
 
 void write_json(const nlohmann::json& report, const std::string& file) {
+  // Users' names may be no UTF-8.
+  const std::string text = report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (file == "-") {
-    std::cout << report.dump(2) << std::endl;
+    std::cout << text << std::endl;
     return;
   }
   std::ofstream out(file);
-  out << report.dump(2) << std::endl;
+  out << text << std::endl;
   if (!out) throw std::runtime_error(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
 }
 

@@ -134,6 +134,19 @@ def full_disk(programs):
         fails(f"full{option}.0: {FULL}", 2, "mer", option, f"full{option}", "--min-count", "1", *SMALL["mer"])
 
 
+def names(programs):
+    """A name that is no UTF-8 is in the report, as far as it is."""
+    matrix = os.fsencode(programs.folder) + b"/odd\xff.mtx"
+    Path(os.fsdecode(matrix)).write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n")
+    for app, option in [("pagerank", b"--graph"), ("sptrsv", b"--matrix"), ("info", b"--hang-file")]:
+        report = programs.folder / f"{app}.json"
+        done = subprocess.run([os.fsencode(Path(programs.options.bin) / f"esker-{app}"), option, matrix, b"--json",
+                               os.fsencode(report)], cwd=programs.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+        require(done.returncode == 0, f"esker-{app} ends with {done.returncode}: {done.stdout!r}")
+        require_text(report.read_text(encoding="utf-8"), "odd\ufffd.mtx")
+
+
 def limits(programs):
     """Sizes without sense are refused at once, with the limit."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -164,7 +177,7 @@ def limits(programs):
 
 
 def main():
-    cases = {case.__name__: case for case in [bad_lines, alike_on_all, unwritable, full_disk, limits]}
+    cases = {case.__name__: case for case in [bad_lines, alike_on_all, unwritable, full_disk, names, limits]}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpiexec", required=True)
     parser.add_argument("bin")
