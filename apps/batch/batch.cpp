@@ -1,6 +1,7 @@
 // esker-batch: domain decomposition and wafer inspection, on systems that are modelled and on this machine.
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ int run(int argc, char** argv) {
   if (repeats == 0 || repeats > 1'000'000) harness::usage("--repeats is 1 to 1000000");
   if (most_devices == 0) harness::usage("--devices is at least 1");
   if (images == 0 || images > 1'000'000) harness::usage("--images is 1 to 1000000");
+  std::optional<harness::OutputFile> json_file;  // refused before any work
+  if (!json.empty()) json_file.emplace(json);
   const Method method = method_of(method_name);
   nlohmann::json object = {
       {"app", "batch-" + app},
@@ -131,10 +134,9 @@ int run(int argc, char** argv) {
                    {"rate_per_s", ran.seconds > 0 ? work / ran.seconds : 0}});
     object["verified"] = verify ? nlohmann::json(is_right) : nlohmann::json(nullptr);
   }
-  if (!json.empty()) {
-    harness::OutputFile file(json);
-    file.write(harness::json_text(object));
-    file.close();
+  if (json_file) {
+    json_file->write(harness::json_text(object));
+    json_file->close();
   }
   harness::flush_standard_output();
   return is_right ? 0 : 1;

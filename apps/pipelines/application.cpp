@@ -7,8 +7,6 @@
 
 #include <esker/config.hpp>
 
-#include "../harness/output.hpp"
-
 namespace pipe_apps {
 
 namespace {
@@ -80,6 +78,7 @@ esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   trace = config.trace;
   if (!trace.empty() && scheme != Scheme::kEsker)
     harness::usage("--trace is for --scheme esker: the others have no pipeline");
+  if (!json.empty()) json_file = std::make_shared<harness::OutputFile>(json);  // refused before any work
   hang_seconds = config.hang_seconds;
   group_lanes = config.group_lanes;
   switch (config.device) {
@@ -152,7 +151,7 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                !options.verify ? ""
                : right         ? ", verified"
                                : ", WRONG");
-  if (!options.json.empty()) {
+  if (options.json_file != nullptr) {
     nlohmann::json object = {{"app", app},
                              {"backend", esker::to_string(device.backend())},
                              {"device", device.name()},
@@ -178,9 +177,8 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"repeats", options.repeats},
                         {"seed", options.seed}};
     object.update(more);
-    harness::OutputFile file(options.json);
-    file.write(harness::json_text(object));
-    file.close();
+    options.json_file->write(harness::json_text(object));
+    options.json_file->close();
   }
   harness::flush_standard_output();
   return right ? 0 : 1;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "../harness/failure.hpp"
 #include "../harness/json.hpp"
+#include "../harness/output.hpp"
 
 namespace pipe_apps {
 
@@ -34,7 +36,8 @@ struct Options {
   std::uint64_t repeats = 3;
   bool verify = true;
   std::string json;
-  std::string trace;  // a file for the last run's; "": none
+  std::shared_ptr<harness::OutputFile> json_file;  // from parse() on; null: none
+  std::string trace;                               // a file for the last run's; "": none
   std::uint64_t frame_bytes = 64 << 10;
   std::uint64_t frames = 64;  // of a topic
   std::uint64_t streams = 4;  // of the schemes that have several

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,8 @@ int run(int argc, char** argv) {
   if (n_devices == 0 || n_devices > 255) harness::usage("--devices is 1 to 255");
   if (n > 4096) harness::usage("--n is at most 4096");
   if (!(shape.device_share >= 0 && shape.device_share <= 1)) harness::usage("--device-share is 0 to 1");
+  std::optional<harness::OutputFile> json_file;  // refused before any work
+  if (!json.empty()) json_file.emplace(json);
   shape.n = static_cast<std::uint32_t>(n);
   shape.floats = floats != 0 ? floats : size == "small" ? 4096 : size == "medium" ? 65536 : 1048576;
   shape.outbound = !inbound;
@@ -127,7 +130,7 @@ int run(int argc, char** argv) {
              !verify ? ""
              : right ? ", verified"
                      : ", WRONG");
-  if (!json.empty()) {
+  if (json_file) {
     nlohmann::json object = {{"app", "plan"},
                              {"backend", esker::to_string(device.backend())},
                              {"device", device.name()},
@@ -162,7 +165,8 @@ int run(int argc, char** argv) {
                         {"linear", shape.linear},
                         {"syrk_on_host", shape.syrk_on_host},
                         {"device_bytes", device_bytes}};
-    write_file(json, harness::json_text(object));
+    json_file->write(harness::json_text(object));
+    json_file->close();
   }
   harness::flush_standard_output();
   return !verify || right ? 0 : 1;

@@ -40,12 +40,21 @@ Options::Place Options::open(esker::CommandLine& line, int argc, char** argv) {
   if (esker::launched_processes() == 1) return {nullptr, parse(line, argc, argv)};
   auto runtime = std::make_unique<esker::Runtime>(parse_config(line, argc, argv));
   is_silent = runtime->pe() != 0;
+  harness::agree(*runtime, [&] {
+    if (!is_silent) open_json();
+  });
   const esker::Device device = runtime->device();
   return {std::move(runtime), device};
 }
 
+/// Before any work: a file that cannot be written.
+void Options::open_json() {
+  if (!json.empty()) json_file = std::make_shared<harness::OutputFile>(json);
+}
+
 esker::Device Options::parse(esker::CommandLine& line, int argc, char** argv) {
   const esker::Config config = parse_config(line, argc, argv);
+  open_json();
   if (!config.trace.empty()) trace = std::make_shared<harness::OutputFile>(config.trace);
   switch (config.device) {
     case esker::DeviceKind::kCpu:
@@ -145,7 +154,7 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                  app.c_str(), more["pes"].get<unsigned>(), more["busiest_over_mean"].get<double>(),
                  static_cast<unsigned long long>(report.sent));
   }
-  if (!options.json.empty()) {
+  if (options.json_file != nullptr) {
     nlohmann::json object = {{"app", app},
                              {"backend", esker::to_string(device.backend())},
                              {"device", device.name()},
@@ -163,9 +172,8 @@ int finish(const Options& options, const esker::Device& device, const std::strin
                         {"seed", options.seed}};
     object["tasks"] = facts_of(report);
     object.update(more);
-    harness::OutputFile file(options.json);
-    file.write(harness::json_text(object));
-    file.close();
+    options.json_file->write(harness::json_text(object));
+    options.json_file->close();
   }
   if (options.trace != nullptr) {
     options.trace->write(esker::tasks::trace_json(report.watched));

@@ -28,9 +28,9 @@ struct Options {
   std::uint64_t memory_bytes = std::uint64_t{64} << 20;
   std::uint64_t domains = 0;
   bool levels = false;
-  std::shared_ptr<harness::OutputFile> trace;  // null: off
-  std::uint64_t hang_seconds = 0;              // what --hang-seconds says: a run that stands still says why
-  bool is_silent = false;                      // another PE prints
+  std::shared_ptr<harness::OutputFile> json_file, trace;  // from open() or parse() on; null: off
+  std::uint64_t hang_seconds = 0;  // what --hang-seconds says: a run that stands still says why
+  bool is_silent = false;          // another PE prints
 
   void add_to(esker::CommandLine& line);
   /// The device that --device names: opened.
@@ -45,6 +45,7 @@ struct Options {
 
  private:
   esker::Config parse_config(esker::CommandLine& line, int argc, char** argv);
+  void open_json();
 };
 
 /// Runs of tasks in a place. Collective, where that has PEs.

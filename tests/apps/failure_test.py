@@ -97,6 +97,12 @@ def unwritable(programs):
     for app in WRITERS:
         programs.refuses(1, ".: cannot be written: Is a directory", 0, app, "--output", ".",
                          *long_runs.get(app, SMALL[app]))
+    # Of those that are no messages' too: a tree, frames, a plan and batches that take as long.
+    for app, *long_run in [("fib", "--n", "60"), ("pipe-aes", "--repeats", "1000000"), ("plan", "--repeats", "1000000"),
+                           ("batch", "--repeats", "1000000")]:
+        programs.refuses(1, "/no/such/folder/x: cannot be written: No such file or directory", 0, app,
+                         "--json", "/no/such/folder/x", *long_run)
+    programs.refuses(1, "/no/such/folder/x: cannot be written", 2, "queens", "--json", "/no/such/folder/x", "--n", "19")
     programs.refuses(1, "/no/such/folder/x: cannot be written", 2, "pagerank", "--json", "/no/such/folder/x",
                      *long_runs["pagerank"])
     for option in ["--output", "--contigs"]:
