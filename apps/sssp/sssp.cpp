@@ -172,8 +172,9 @@ std::uint64_t busiest_vertex(esker::Runtime& rt, const graph::DistributedGraph& 
 
 std::uint64_t source_vertex(esker::Runtime& rt, const graph::DistributedGraph& graph,
                             const std::string& name) {
-  if (name == "auto") return busiest_vertex(rt, graph);
+  if (name == "auto" && graph.partition.vertices() > 0) return busiest_vertex(rt, graph);
   return harness::agree(rt, [&] {
+    if (name == "auto") harness::usage("the graph has no vertices: none to start from");
     std::uint64_t id = 0;
     try {
       id = esker::parse_count(name);
