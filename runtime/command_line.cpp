@@ -122,6 +122,9 @@ Config CommandLine::parse_arguments(const std::vector<std::string>& arguments) {
     throw UsageError(
         fmt::format("command line: there is no option {}{}", name, did_you_mean(bare, names, "--")));
   } catch (const po::invalid_command_line_syntax& e) {
+    if (e.kind() == po::invalid_syntax::empty_adjacent_parameter)
+      throw UsageError(
+          fmt::format("command line: {0}= lacks a value; {0} '' gives an empty one", e.get_option_name()));
     if (e.kind() != po::invalid_syntax::missing_parameter)
       throw UsageError(fmt::format("command line: {}", e.what()));
     throw UsageError(fmt::format("command line: {} lacks a value", e.get_option_name()));

@@ -124,6 +124,7 @@ TEST(CommandLine, ErrorsSayWhatWhyAndWhatIsLegal) {
   expect_contains(usage_error_of({"--size", "papr"}), {"did you mean paper?"});
   expect_contains(usage_error_of({"--verify=maybe"}), {"--verify", "\"maybe\"", "true"});
   expect_contains(usage_error_of({"--updates"}), {"--updates", "lacks a value"});
+  expect_contains(usage_error_of({"--trace="}), {"--trace= lacks a value; --trace '' gives an empty one"});
   expect_contains(usage_error_of({"--verify", "stray"}), {"--verify", "\"stray\"", "true"});
   expect_contains(usage_error_of({"stray"}), {"\"stray\" belongs to no option"});
   expect_contains(usage_error_of({"---"}), {"no option ---"});
