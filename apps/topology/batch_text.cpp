@@ -1,6 +1,7 @@
 // Batches from text.
 #include "batch_text.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -49,13 +50,20 @@ CommandStream stream_of(const std::string& text) {
 
 }  // namespace
 
-Batch batch_of(const std::string& text) {
+Batch batch_of(const std::string& given) {
   Batch batch;
+  constexpr const char* kBlanks = " \t\r\n";  // a file's last line has an end
+  const std::size_t first = std::min(given.find_first_not_of(kBlanks), given.size());
+  const std::string text = given.substr(first, given.find_last_not_of(kBlanks) + 1 - first);
   try {
-    if (!text.empty() && text[0] == '[') {
+    if (text.starts_with('[')) {
       for (const nlohmann::json& one : nlohmann::json::parse(text)) {
         CommandStream stream;
         stream.to = place_of(one.at("to").get<std::string>());
+        for (const auto& [name, value] : one.items()) {
+          if (name != "to" && name != "from" && name != "bytes" && name != "kernel")
+            throw std::invalid_argument(fmt::format("a stream has no '{}'", name));
+        }
         stream.from = place_of(one.value("from", std::string("host")));
         stream.bytes = esker::parse_size(one.value("bytes", std::string("0")));
         stream.kernel_time = esker::parse_duration(one.value("kernel", std::string("0")));

@@ -7,5 +7,6 @@
 
 /// Streams with commas between them: FROM>TO:BYTES, or FROM>TO:BYTES:KERNEL, or DEVICE:KERNEL. FROM and TO
 /// are host or the number of a device, BYTES as 256MiB, KERNEL as 10ms. Text that begins with [ is JSON:
-/// [{from, to, bytes, kernel}], with the same values. Throws esker::UsageError.
-esker::transfer::Batch batch_of(const std::string& text);
+/// [{from, to, bytes, kernel}], with the same values. Blanks around it are left out. Throws
+/// esker::UsageError.
+esker::transfer::Batch batch_of(const std::string& given);

@@ -45,12 +45,12 @@ def test_batches(topology, folder):
     """The same batch as text, in a file, and as JSON; and a kernel alone."""
     model = [topology, "--model", "example", "--batch"]
     said = run([*model, FOUR_IMAGES], "batch: ")
-    (folder / "text").write_text(FOUR_IMAGES)
+    (folder / "text").write_text(FOUR_IMAGES + "\n")
     check(run([*model, f"@{folder}/text"], "batch: ") == said, "a batch of a file is another one")
     streams = [{"to": str(i), "from": "host", "bytes": size, "kernel": kernel}
                for i, (size, kernel) in enumerate([("32MB", "3200us"), ("128MB", "12800us")] +
                                                   [("128MB", "12800us"), ("32MB", "3200us")])]
-    (folder / "json").write_text(json.dumps(streams))
+    (folder / "json").write_text("\n" + json.dumps(streams) + "\n")
     check(run([*model, f"@{folder}/json"], "batch: ") == said, "a batch of JSON is another one")
     run([*model, "3:7ms"], r"batch: 7\.0000 ms\n  stream 0: copy 0\.0000 to 0\.0000, kernel 0\.0000 to 7\.0000")
 
@@ -64,6 +64,8 @@ def test_refusals(topology, batch, folder):
     run([*model, "host>9:1MB"], "batch: stream 0: device 9 is not there: 'example' has 4", 1)
     run([*model, "host>1"], "is not FROM>TO:BYTES", 2)
     run([*model, "[{}]"], "--batch '\\[\\{\\}\\]'", 2)
+    run([*model, '[{"to": "0", "byte": "1MB"}]'], "a stream has no 'byte'", 2)
+    run([*model, " "], "is not FROM>TO:BYTES", 2)
     run([*model, f"@{folder}/nothing"], "cannot be read", 2)
     run([topology, "--model", "example", "--measure"], "one of them", 2)
     run([batch, "--method", "bandwidth"], "nothing on this machine divides the bandwidth", 1)
