@@ -25,6 +25,7 @@ void Options::add_output_to(esker::CommandLine& line, const std::string& what) {
 esker::Config Options::parse(esker::CommandLine& line, int argc, char** argv) {
   esker::Config config = line.parse(argc, argv);
   require_within("repeats", repeats, 1, 20);
+  if (!json.empty() && json == output) usage("--json and --output name one file, " + json);
   return config;
 }
 

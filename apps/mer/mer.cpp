@@ -295,6 +295,9 @@ int run(int argc, char** argv) {
       (o.min_votes == 0 && o.min_count > mer::kMostVotes) || o.min_quality > inputs::kMaxPhred) {
     harness::usage("--min-count is 1 or more, --min-votes at most 65535, --min-quality at most 93");
   }
+  if (!o.contigs.empty() && !o.traverse) harness::usage("--contigs goes with --traverse, which finds them");
+  if (!o.contigs.empty() && o.contigs == o.kmers)
+    harness::usage("--output and --contigs name one file, " + o.contigs);
   harness::require_within("genome-bases", o.genome_bases, 0, 40);
   harness::require_within("read-length", o.read_length, 1, 30);
   harness::require_within("table", o.table, 0, 40);

@@ -113,6 +113,15 @@ def unwritable(programs):
         require(not (programs.folder / "x.0").exists(), "PE 0 has left a file")
 
 
+def one_file(programs):
+    """Of two results none is lost in the other's place, or for want of what makes it."""
+    for app in WRITERS:
+        for name in ["x", "-"]:
+            programs.refuses(2, f"--json and --output name one file, {name}", 0, app, "--json", name, "--output", name)
+    programs.refuses(2, "--output and --contigs name one file, x", 0, "mer", "--output", "x", "--contigs", "x")
+    programs.refuses(2, "--contigs goes with --traverse", 0, "mer", "--traverse", "off", "--contigs", "x")
+
+
 def full_disk(programs):
     """No run whose results are lost ends with 0."""
     def fails(text, pes, app, *arguments, stdout=None):
@@ -183,7 +192,8 @@ def limits(programs):
 
 
 def main():
-    cases = {case.__name__: case for case in [bad_lines, alike_on_all, unwritable, full_disk, names, limits]}
+    cases = {case.__name__: case for case in [bad_lines, alike_on_all, unwritable, one_file, full_disk, names,
+                                          limits]}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpiexec", required=True)
     parser.add_argument("bin")
