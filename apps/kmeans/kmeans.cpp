@@ -130,6 +130,13 @@ Problem load_problem(esker::Runtime& rt, const Options& o) {
           fmt::format("--clusters {}: they start from points, of which there are {}", o.clusters, p.points));
   });
   rt.all_reduce(std::span<double>(&p.most, 1), esker::Reduction::kMax);
+  harness::agree(rt, [&] {
+    const double squares = 4 * p.most * p.most * static_cast<double>(p.columns);  // of the longest distance
+    if (!std::isfinite(squares * static_cast<double>(p.points)))
+      harness::usage(
+          fmt::format("{}: coordinates of up to {} are too large: sums of squares of distances overflow",
+                      o.input, p.most));
+  });
   // This PE's first points are some of all points' first ones, or come too late.
   const std::uint64_t before = std::min(sum_before(rt, p.rows), o.clusters) * p.columns;
   const std::uint64_t words = o.clusters * p.columns;
