@@ -79,6 +79,7 @@ TextLayout text_layout(const File& file, LineReader& lines) {
 template <class Real>
 Points<Real> read_csv(const std::string& path, Part part) {
   const File file(path);
+  if (is_gzip(file)) bad_file(path, "is compressed: points are read from plain files");
   const auto in_lines_of = [&](LineReader& lines, const auto& read) {
     try {
       return read();

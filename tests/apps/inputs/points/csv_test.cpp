@@ -74,6 +74,7 @@ TEST(Csv, TheFileTheLineAndTheReasonAreSaid) {
                {"1,2\n3,1e999\n", ":2: field 2, '1e999', is out of range"},
                {"x,y\n", ": holds no points"},
                {"\n\n", ": holds no points"},
+               {"\x1f\x8b\x08", ": is compressed: points are read from plain files"},
                {"", ": is empty"}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
