@@ -4,6 +4,8 @@
 #include <esker/device/cpu/thread_group.hpp>
 #include <esker/device/error.hpp>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -29,12 +31,22 @@ void ThreadGroup::run(const LaunchShape& shape, std::uint64_t group, LaneFunctio
   {
     std::vector<std::jthread> threads;
     threads.reserve(lanes);
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      threads.emplace_back([this, lane, who = who_am_i(), kernel = running_kernel()] {
-        set_thread_name(who);
-        set_running_kernel(kernel);
-        run_lane(lane);
-      });
+    try {
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+        threads.emplace_back([this, lane, who = who_am_i(), kernel = running_kernel()] {
+          set_thread_name(who);
+          set_running_kernel(kernel);
+          run_lane(lane);
+        });
+      }
+    } catch (const std::system_error& error) {
+      const std::lock_guard lock(mutex_);  // lanes that have begun wait for those that cannot
+      fail(std::make_exception_ptr(
+          Error(Error::Kind::kOutOfMemory,
+                "thread " + std::to_string(threads.size()) + " of the " + std::to_string(lanes) +
+                    " lanes of a group cannot be had (" + error.code().message() +
+                    "): launch smaller groups (--group-lanes) on fewer threads (--cpu-threads), or raise the "
+                    "limits of address space and of processes (ulimit -v, -u)")));
     }
   }
   if (throwing_) note_throwing_lane(group_, *throwing_);

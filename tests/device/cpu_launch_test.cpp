@@ -1,10 +1,14 @@
 // The CPU back end: misuse, exceptions, and elections against a queue that fills up.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <esker/device/cpu/launch.hpp>
+#include <esker/device/error.hpp>
 #include <esker/device/fine_grain_barrier.hpp>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -117,6 +121,32 @@ TEST(Exceptions, OfALaneEndTheLaunchAndUnwindItsSiblings) {
     EXPECT_EQ(ran, 24);
   }
 }
+
+#if !defined(ESKER_TEST_SANITIZED)  // which map more than any limit
+TEST(Exceptions, OfALaneWithoutAThreadEndTheLaunchOfThoseThatWaitForIt) {
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  // Stacks of some lanes, and not of all.
+  const rlimit few{pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + (std::uint64_t{512} << 20),
+                   before.rlim_max};
+  std::string what;
+  std::atomic<int> alive{0};
+  setrlimit(RLIMIT_AS, &few);
+  try {
+    cpu::launch({1024, 1024}, GroupExecution::kThreads, [&](GroupLane& lane) {
+      const Guard guard(alive);
+      lane.group().sync();
+    });
+  } catch (const Error& error) {
+    what = error.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_NE(what.find("of the 1024 lanes of a group cannot be had"), std::string::npos) << what;
+  EXPECT_EQ(alive, 0);
+}
+#endif
 
 TEST(Exceptions, OfAPlainLoopAreTheCallers) {
   std::uint64_t ran = 0;
