@@ -9,11 +9,23 @@ import sys
 from pathlib import Path
 
 
+def read(file):
+    """Raises OSError, or ValueError for what is no trace."""
+    try:
+        trace = json.loads(Path(file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    other = trace.get("otherData") if isinstance(trace, dict) else None
+    if not isinstance(other, dict) or "midnight_unix_s" not in other or "traceEvents" not in trace:
+        raise ValueError(f"{file}: no trace that --trace has written")
+    return trace
+
+
 def merge(files):
     """One trace with the events of all; times count from the midnight before the first file's start."""
     events, other, midnight = [], [], None
     for file in files:
-        trace = json.loads(Path(file).read_text(encoding="utf-8"))
+        trace = read(file)
         mine = trace["otherData"]["midnight_unix_s"]
         midnight = mine if midnight is None else midnight
         for event in trace["traceEvents"]:
@@ -30,7 +42,7 @@ def main():
         return 2
     try:
         Path(sys.argv[1]).write_text(json.dumps(merge(sys.argv[2:])), encoding="utf-8")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         print(f"merge_traces.py: {error}", file=sys.stderr)
         return 1
     return 0

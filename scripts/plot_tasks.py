@@ -85,20 +85,31 @@ def draw(name: str, cases: list[Case]) -> Any:
     return figure
 
 
+def read(file: str) -> Any:
+    """Raises OSError, or ValueError for what is no report."""
+    try:
+        report = json.loads(Path(file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    if not isinstance(report, dict) or not report.get("figures"):
+        raise ValueError(f"{file}: it has no figures, which esker-bench-tasks writes with --json")
+    return report
+
+
 def main(arguments: list[str]) -> int:
     if len(arguments) < 2 or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
+    folder = Path(arguments[0])
     try:
+        reports = [read(file) for file in arguments[1:]]
         load_matplotlib()
-        reports = [json.loads(Path(file).read_text()) for file in arguments[1:]]
-    except (NoMatplotlib, OSError, json.JSONDecodeError) as error:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (NoMatplotlib, OSError, ValueError) as error:
         print(f"plot_tasks: {error}", file=sys.stderr)
         return 1
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
     for report in reports:
-        for name, taken in report.get("figures", {}).items():
+        for name, taken in report["figures"].items():
             if name == "stop" or "error" in taken:
                 print(f"plot_tasks: {name}: {taken.get('error', 'has no picture')}", file=sys.stderr)
                 continue
