@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,8 +25,9 @@ nlohmann::json read(const std::string& path) {
     throw Error(Error::Kind::kConfiguration, fmt::format("'{}' is a folder, not a file", path));
   nlohmann::json all = nlohmann::json::parse(file, nullptr, false);
   if (!all.is_object()) {
-    throw Error(Error::Kind::kConfiguration,
-                fmt::format("'{}' is no JSON object: delete it, or measure again", path));
+    throw Error(
+        Error::Kind::kConfiguration,
+        fmt::format("'{}' is no JSON object: delete it, or name another file (ESKER_MACHINE_FILE)", path));
   }
   return all;
 }
@@ -88,9 +90,12 @@ void keep_machine(const std::string& module, const std::string& what, const std:
   std::ofstream out(written);
   out << all.dump(2) << '\n';
   out.close();
-  if (!out) refuse("it cannot be created");
-  std::filesystem::rename(written, file, error);
-  if (error) refuse(error.message());
+  if (!out) error.assign(errno, std::generic_category());
+  if (!error) std::filesystem::rename(written, file, error);
+  if (!error) return;
+  std::error_code ignored;
+  std::filesystem::remove(written, ignored);
+  refuse(error.message());
 }
 
 }  // namespace esker

@@ -1,8 +1,14 @@
 // Batches on real devices: the CPU, a simulated GPU with 1 to 8 devices whose copies take time, or GPUs.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <string>
@@ -373,6 +379,21 @@ TEST(LinkProfile, IsKeptForItsMachine) {
   EXPECT_NE(refusal([] { (void)kept_profile("yours"); }).find("which has 'mine'"), std::string::npos);
   EXPECT_NE(refusal([] { (void)profile_from_json("[]", "a file"); }).find("profile of links in a file"),
             std::string::npos);
+  // A disk that is full: what was kept stays, and nothing is left beside it.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit sizes{};
+  getrlimit(RLIMIT_FSIZE, &sizes);
+  const rlimit few{10, sizes.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &few);
+  const std::string full = refusal([&] { keep_profile(profile); }, Error::Kind::kConfiguration);
+  setrlimit(RLIMIT_FSIZE, &sizes);
+  EXPECT_NE(full.find("File too large"), std::string::npos) << full;
+  EXPECT_EQ(to_json(kept_profile("mine")), to_json(profile));
+  EXPECT_FALSE(std::filesystem::exists(file + "." + std::to_string(getpid()) + ".new"));
+  std::ofstream(file) << "no JSON";
+  for (const std::string& why : {refusal([] { (void)kept_profile("mine"); }, Error::Kind::kConfiguration),
+                                 refusal([&] { keep_profile(profile); }, Error::Kind::kConfiguration)})
+    EXPECT_NE(why.find("is no JSON object: delete it, or name another file"), std::string::npos) << why;
   setenv("ESKER_MACHINE_FILE", ::testing::TempDir().c_str(), 1);
   EXPECT_NE(refusal([] { (void)kept_profile("mine"); }, Error::Kind::kConfiguration).find("is a folder"),
             std::string::npos);
