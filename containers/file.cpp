@@ -10,7 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -150,15 +153,23 @@ FileWriter::FileWriter(Runtime& rt, const char* call, std::string file, const Fi
   }
   next_ = first_;
   end_ = first_ + records;
+  std::error_code is_none;
+  const std::filesystem::path real = std::filesystem::canonical(file_, is_none);
+  target_ = is_none ? file_ : real.string();
+  written_ = is_none || std::filesystem::is_regular_file(real, is_none) ? target_ + ".new" : target_;
   const auto open = [&](int flags) {
     // Without O_NONBLOCK a pipe without a reader would wait here for ever.
-    if (!descriptor_.open(file_, O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags))
+    if (!descriptor_.open(written_, O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags))
       failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
   };
   if (rt.pe() == 0) open(O_CREAT | O_TRUNC);
   agree(rt, failure_);
   if (rt.pe() != 0) open(0);
   agree(rt, failure_);
+}
+
+FileWriter::~FileWriter() {
+  if (rt_.pe() == 0 && written_ != target_) ::unlink(written_.c_str());  // it is there after a failure
 }
 
 void FileWriter::write(std::span<const std::byte> records) {
@@ -203,6 +214,8 @@ void FileWriter::close() {
     const std::string reason = write_at(descriptor_.get(), std::as_bytes(std::span(&header, 1)), 0);
     if (!reason.empty()) failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, reason);
     close_here();
+    if (failure_.empty() && written_ != target_ && ::rename(written_.c_str(), target_.c_str()) != 0)
+      failure_ = fmt::format("{}: {} cannot be written: {}", call_, file_, std::strerror(errno));
   }
   agree(rt_, failure_);
 }

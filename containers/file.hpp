@@ -97,12 +97,14 @@ class ESKER_API FileDescriptor {
 /// One PE's part of a file that is written.
 ///
 /// Contract. Constructor and close() are collective. Between them write(), of as many records as the
-///           constructor was told. A file that was not closed is none: its header comes last.
+///           constructor was told. A file that was not closed is none: its header comes last. What it held
+///           before stays until then: FILE.new is written, and takes its place.
 /// Errors.   Error{kConfiguration} on every PE, with the same message, from the constructor and close().
 class ESKER_API FileWriter {
  public:
   FileWriter(Runtime& rt, const char* call, std::string file, const FileContents& contents,
              std::uint64_t records);
+  ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -115,6 +117,8 @@ class ESKER_API FileWriter {
   Runtime& rt_;
   const char* call_;
   std::string file_;
+  std::string target_;   // the file that it leads to
+  std::string written_;  // target_, if that is no file but a device or a pipe
   FileContents contents_;
   FileDescriptor descriptor_;
   std::uint64_t first_ = 0;

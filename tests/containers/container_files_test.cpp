@@ -1,6 +1,8 @@
 // Files of containers: another number of PEs loads them, and what is wrong with one is said by every PE.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -208,6 +210,31 @@ TEST(Containers, ThatCannotBeMadeLeaveNothingBehind) {
     EXPECT_THROW(CountingSet<std::uint64_t>::allocate(rt, name, 1), Error);
     EXPECT_EQ(rt.heap().allocated_bytes(), before);
   });
+}
+
+TEST(ContainerFiles, StayUntilTheNextIsWhole) {
+  const TemporaryFile file("kept");
+  save_map(2, file.name());
+  const std::string before = read_all(file.name());
+  ASSERT_FALSE(before.empty());
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit sizes{};
+  getrlimit(RLIMIT_FSIZE, &sizes);
+  const rlimit few{1000, sizes.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &few);
+  const std::string why =
+      error_of([&](Runtime& rt) { Array<double>::allocate(rt, 10'000).save(rt, file.name()); });
+  setrlimit(RLIMIT_FSIZE, &sizes);
+  expect_has(why, "kept cannot be written: File too large");
+  EXPECT_EQ(read_all(file.name()), before);
+  EXPECT_FALSE(std::filesystem::exists(file.name() + ".new"));
+  // By another name, which stays one.
+  const std::string link = file.name() + ".link";
+  std::filesystem::create_symlink(file.name(), link);
+  run_pes(2, [&](Runtime& rt) { Array<double>::allocate(rt, 10).save(rt, link); });
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_NE(read_all(file.name()), before);
+  std::filesystem::remove(link);
 }
 
 TEST(ContainerFiles, ThatCannotBeReadOrWrittenAreNamed) {
