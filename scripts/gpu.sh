@@ -354,7 +354,7 @@ run_apps() {
       if [[ "$style" == per-lane ]]; then read -r -a size <<<"${tiny[$app]}"; fi
       timeout --kill-after=10 "$seconds" "${mpirun[@]}" -n "$gpus" "$bin/esker-$app" --style "$style" "${size[@]}" \
         --device cuda --startup quiet --hang-seconds 15 --json "$out/$name.json" >"$out/$name.log" 2>&1 ||
-        { failed=$((failed + 1)); note failed 0 "$name" "status $?"; tail -n 5 "$out/$name.log"; }
+        { note failed 0 "$name" "status $?"; failed=$((failed + 1)); tail -n 5 "$out/$name.log"; }
     done
   done
   if ((ran > failed)); then note passed $((SECONDS - started)) apps "$((ran - failed)) of $ran runs verified"; fi
