@@ -29,6 +29,7 @@ template <class T, MemoryKind Kind>
 class Array {
   static_assert(std::is_trivially_copyable_v<T> || std::is_trivially_destructible_v<T>,
                 "it is made of zeros and freed without destructors");
+  static_assert(alignof(T) <= kLineBytes, "an array begins at a multiple of 128 bytes");
 
  public:
   Array() = default;
