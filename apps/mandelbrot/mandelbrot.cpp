@@ -7,6 +7,7 @@
 // rounds in another way than a GPU does: so at most one pixel in a thousand may differ, and their number is
 // in the report.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ int run(int argc, char** argv) {
   if (height == 0) height = width;
   if (width > 65536 || height > 65536) harness::usage("--width and --height are at most 65536");
   if (most == 0 || most > 1'000'000) harness::usage("--steps is 1 to 1000000");
+  std::optional<harness::OutputFile> picture_file;  // refused before any work
+  if (!path.empty()) picture_file.emplace(path);
 
   const std::uint64_t pixels = width * height;
   const auto steps = device.memory<std::uint32_t>(pixels, {"the picture", false});
@@ -81,7 +84,7 @@ int run(int argc, char** argv) {
         return different * 1000 <= pixels;
       },
       [&]() -> const auto& { return tasks.report(); });
-  if (!path.empty()) png::write(path, host.width, host.height, colours_of(seen, host.most));
+  if (picture_file) png::write(*picture_file, host.width, host.height, colours_of(seen, host.most));
   return task_apps::finish(o, device, "mandelbrot", measured, static_cast<double>(pixels), "pixels",
                            {{"width", width},
                             {"height", height},

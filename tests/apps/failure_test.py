@@ -102,6 +102,9 @@ def unwritable(programs):
                            ("batch", "--repeats", "1000000")]:
         programs.refuses(1, "/no/such/folder/x: cannot be written: No such file or directory", 0, app,
                          "--json", "/no/such/folder/x", *long_run)
+    for app in ["mandelbrot", "pipe-reyes", "pipe-rasterisation", "pipe-face-detection"]:
+        programs.refuses(1, "/no/such/folder/x: cannot be written: No such file or directory", 0, app,
+                         "--png", "/no/such/folder/x", "--repeats", "1000000")
     programs.refuses(1, "/no/such/folder/x: cannot be written", 2, "queens", "--json", "/no/such/folder/x", "--n", "19")
     programs.refuses(1, "/no/such/folder/x: cannot be written", 2, "pagerank", "--json", "/no/such/folder/x",
                      *long_runs["pagerank"])
@@ -136,6 +139,7 @@ def full_disk(programs):
             fails(f"standard output: {FULL}", 0, app, *small, stdout=full)
         for app in WRITERS:
             fails(f"/dev/full: {FULL}", 0, app, "--output", "/dev/full", *SMALL[app])
+        fails(f"/dev/full: {FULL}", 0, "mandelbrot", "--png", "/dev/full", "--width", "9", "--repeats", "1")
         for arguments in [[], ["--json", "-"]]:
             done = subprocess.run([Path(programs.options.bin) / "esker-info", *arguments], stdout=full,
                                   stderr=subprocess.PIPE, text=True, timeout=SECONDS)

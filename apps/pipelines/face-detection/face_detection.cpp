@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -139,6 +140,8 @@ int run(int argc, char** argv) {
     harness::usage(
         "fewer --pictures, or larger --frame-bytes: a topic has room for 2^19 bands of all pictures");
 
+  std::optional<harness::OutputFile> picture_file;  // refused before any work
+  if (!a.png.empty()) picture_file.emplace(a.png);
   std::vector<Picture> pictures;
   for (std::uint32_t i = 0; i < a.pictures; ++i) pictures.push_back(faces::make_picture(a.scene(), i));
   const faces::Cascade cascade = faces::trained_cascade();
@@ -174,8 +177,8 @@ int run(int argc, char** argv) {
   } else {
     measured = measure(faces::ByLaunches(device, o, pictures, pyramid, cascade));
   }
-  if (!a.png.empty())
-    png::write(a.png, pictures[0].width, pictures[0].height, bytes_of(pictures[0], found[0].faces));
+  if (picture_file)
+    png::write(*picture_file, pictures[0].width, pictures[0].height, bytes_of(pictures[0], found[0].faces));
   const double pixels = static_cast<double>(a.width * a.height) * static_cast<double>(a.pictures);
   more.update(
       {{"width", a.width}, {"height", a.height}, {"pictures", a.pictures}, {"levels", pyramid.n_levels}});

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -228,6 +229,8 @@ int run(int argc, char** argv) {
   // The largest square that a frame has room for.
   const auto side = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(o.frame_bytes / sizeof(Pixel))));
   if (side < 4) harness::usage("--frame-bytes is at least 64");
+  std::optional<harness::OutputFile> picture_file;  // refused before any work
+  if (!path.empty()) picture_file.emplace(path);
 
   const raster::Scene scene{static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
                             static_cast<std::uint32_t>(pictures), static_cast<std::uint32_t>(squares)};
@@ -249,7 +252,7 @@ int run(int argc, char** argv) {
         }
         return true;
       });
-  if (!path.empty()) png::write(path, scene.width, scene.height, bytes_of(drawn.picture(0)));
+  if (picture_file) png::write(*picture_file, scene.width, scene.height, bytes_of(drawn.picture(0)));
   const double pixels = static_cast<double>(width * height) * static_cast<double>(pictures);
   return pipe_apps::finish(o, device, "pipe-rasterisation", measured,
                            {pixels, "pixels", pixels * sizeof(Pixel)},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,8 @@ int run(int argc, char** argv) {
     harness::usage("--width and --height are 16 to 8192");
   if (pots > 4096) harness::usage("--pots is at most 4096");
   if (o.frame_bytes < sizeof(Patch)) harness::usage("--frame-bytes is at least 200");
+  std::optional<harness::OutputFile> picture_file;  // refused before any work
+  if (!path.empty()) picture_file.emplace(path);
 
   const reyes::Table table{
       static_cast<std::uint32_t>(pots),
@@ -149,7 +152,8 @@ int run(int argc, char** argv) {
         }
         return different * 500 <= expected.size();
       });
-  if (!path.empty()) png::write(path, table.screen.width, table.screen.height, bytes_of(renderer.picture()));
+  if (picture_file)
+    png::write(*picture_file, table.screen.width, table.screen.height, bytes_of(renderer.picture()));
   const double pixels = static_cast<double>(width * height);
   return pipe_apps::finish(o, device, "pipe-reyes", measured, {pixels, "pixels", pixels * sizeof(Sample)},
                            {{"width", width},
