@@ -5,21 +5,13 @@
 
 #include <chrono>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace esker {
 
 std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 TraceClock TraceClock::read() {

@@ -10,7 +10,8 @@
 
 namespace esker {
 
-/// A text in JSON: in quotes, with what JSON does not allow inside them escaped.
+/// A text in JSON: in quotes, with what JSON does not allow inside them escaped; what is no UTF-8 is
+/// replaced.
 ESKER_API std::string json_text(std::string_view text);
 
 /// The steady clock's way to the time of day. Microseconds since 1970 leave a double, which is what readers

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include <esker/config.hpp>
 #include <esker/device/error.hpp>
@@ -17,10 +16,6 @@
 
 namespace esker {
 namespace {
-
-std::string as_json(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Readers take ids as hexadecimal numbers of at most 64 bits; a PE fits in 16.
 std::string number_of(const BufferId& id) {
@@ -65,7 +60,7 @@ class Writer {
     std::uint64_t dropped = tracer.dropped_without_track();
     tracer.visit(
         [&](const Tracer::TrackView& track) {
-          metadata("thread_name", track.index, fmt::format("\"name\":{}", as_json(track.name)));
+          metadata("thread_name", track.index, fmt::format("\"name\":{}", json_text(track.name)));
           metadata("thread_sort_index", track.index, fmt::format("\"sort_index\":{}", track.index));
           events += track.events;
           dropped += track.dropped;
@@ -74,7 +69,7 @@ class Writer {
     json_.end(
         fmt::format("{{\"esker\":{},\"commit\":{},\"pe\":{},\"pes\":{},\"midnight_unix_s\":{},"
                     "\"events\":{},\"events_dropped\":{},\"sample_every_packages\":{}}}",
-                    as_json(build_info().version), as_json(build_info().commit), pe_, n_pes,
+                    json_text(build_info().version), json_text(build_info().commit), pe_, n_pes,
                     json_.clock().midnight_s, events, dropped, Tracer::kSampleEvery));
   }
 
@@ -90,9 +85,10 @@ class Writer {
   void write(const TraceEvent& event) {
     const TraceKind& kind = trace_kinds()[static_cast<std::size_t>(event.what)];
     const bool text_in_name = event.text != nullptr && kind.text_name == nullptr;
-    std::string& text = json_.event(
-        letter(event.phase), as_json(text_in_name ? fmt::format("{}: {}", kind.name, event.text) : kind.name),
-        pe_ + 1, thread(event.track), event.at_ns);
+    std::string& text =
+        json_.event(letter(event.phase),
+                    json_text(text_in_name ? fmt::format("{}: {}", kind.name, event.text) : kind.name),
+                    pe_ + 1, thread(event.track), event.at_ns);
     if (event.phase == TracePhase::kSpan) {
       text += fmt::format(R"(,"dur":{:.3f})", static_cast<double>(event.duration_ns) / 1e3);
     } else if (event.phase != TracePhase::kCounter) {
@@ -115,8 +111,8 @@ class Writer {
     for (std::size_t i = 0; i < kind.value_names.size() && kind.value_names[i] != nullptr; ++i) {
       add(kind.value_names[i], std::to_string(event.values[i]));
     }
-    if (event.text != nullptr && kind.text_name != nullptr) add(kind.text_name, as_json(event.text));
-    if (event.buffer.sequence != 0) add("buffer", as_json(text_of(event.buffer)));
+    if (event.text != nullptr && kind.text_name != nullptr) add(kind.text_name, json_text(event.text));
+    if (event.buffer.sequence != 0) add("buffer", json_text(text_of(event.buffer)));
     text += '}';
   }
 

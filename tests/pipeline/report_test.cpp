@@ -246,6 +246,15 @@ TEST(PipelineReport, IsJson) {
       << report.text();
 }
 
+TEST(PipelineReport, IsJsonWhateverItsNamesAre) {
+  Pipeline p(Device::open("cpu"));
+  const auto topic = p.topic<std::uint32_t>({.name = "odd\xff\n", .frame_bytes = 4});
+  std::uint32_t next = 0;
+  p.run(on_host::source("count", Numbers{topic, &next}).into(topic),
+        on_host::frames("sink", [](auto&, const Frame<const std::uint32_t>&) {}).from(topic));
+  EXPECT_EQ(Json::parse(p.report().json()).at("topics").at(0).at("name"), "odd\xef\xbf\xbd\n");
+}
+
 // --- The trace.
 
 class TraceFile {
