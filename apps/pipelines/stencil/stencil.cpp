@@ -134,9 +134,7 @@ int run(int argc, char** argv) {
   };
   const auto in_results = [&] { return results.data(); };
 
-  esker::pipeline::Options options;
-  options.hang_after = std::chrono::seconds{o.hang_seconds};
-  options.trace = o.trace;
+  const esker::pipeline::Options options = o.pipeline_options();
   const stencil::Topics topics{o.frame_bytes, static_cast<std::uint32_t>(o.frames),
                                static_cast<std::uint32_t>(o.workers), o.crossing};
   const auto by_items = [&](auto n) {
