@@ -66,7 +66,7 @@ Blocks::Blocks(Shipping& shipping, Transport& transport, std::uint32_t frame_byt
                const std::atomic<std::uint64_t>& heap_bytes)
     : shipping_{shipping},
       transport_{transport},
-      most_{frame_bytes - wire::kBlockBytesAt},
+      most_{(frame_bytes - wire::kBlockBytesAt) / kLineBytes * kLineBytes},
       heap_base_{heap_base},
       heap_bytes_{heap_bytes} {
   for (std::uint32_t pe = 0; pe < transport.n_pes(); ++pe)

@@ -131,7 +131,7 @@ class Blocks final : public CompletionStage {
 
   Shipping& shipping_;
   Transport& transport_;
-  const std::uint64_t most_;  // bytes of a block in a frame
+  const std::uint64_t most_;  // bytes of a block in a frame: whole lines, as part_of() rounds up to
   std::byte* const heap_base_;
   const std::atomic<std::uint64_t>& heap_bytes_;
   BlockMemory* memory_ = nullptr;

@@ -31,6 +31,18 @@ TEST_P(Blocks, PutsOfAnySizeArriveWhole) {
   });
 }
 
+// A frame of these settings has space for 960 bytes: seven lines and a half.
+TEST_P(Blocks, OfAnySizeFitInBuffersThatAreNoWholeLines) {
+  Way way = GetParam();
+  way.config.node_buffer_bytes = 1088;
+  run_pes(way, [](Runtime& rt) {
+    for (const std::uint64_t size : {896u, 960u, 961u, 1919u, 1920u, 2879u}) {
+      check_puts(rt, size);
+      check_block_gets(rt, size);
+    }
+  });
+}
+
 TEST_P(Blocks, GetsOfAnySizeAreThereAfterQuiet) {
   run_pes(GetParam(), [](Runtime& rt) {
     for (const std::uint64_t size : {0u, 1u, 7u, 896u, 897u, 60'000u}) check_block_gets(rt, size);
