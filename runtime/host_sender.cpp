@@ -8,10 +8,11 @@ namespace esker {
 
 HostSender::HostSender(const ApplierSettings& settings, LaneExecutor& executor,
                        const detail::KernelContext& context, Network& network, WaitLoop& waits,
-                       const Failure& failure)
+                       Producers& producers, const Failure& failure)
     : executor_{executor},
       context_{context},
       waits_{waits},
+      producers_{producers},
       failure_{failure},
       pool_{settings.buffer_bytes, settings.buffers},
       buffers_{settings.pe, settings.n_pes, pool_, OnExhausted::kPushBack, network, settings.tracer} {}
@@ -39,6 +40,7 @@ void HostSender::append(const PackageView& messages) {
   if (esker::may_send(command)) has_called_.store(true, std::memory_order_relaxed);
   if (is_request(command.operation)) asked_.fetch_add(messages.count, std::memory_order_release);
   sent_.fetch_add(messages.count, std::memory_order_release);
+  producers_.count_program(messages.count);
   for (std::uint32_t taken = 0; (taken = buffers_.append(messages, taken)) < messages.count;)
     waits_.wait(
         "a free node buffer", [this] { return pool_.had_one(); }, false);

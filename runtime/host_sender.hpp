@@ -11,6 +11,7 @@
 #include <esker/net/completion_stage.hpp>
 #include <esker/net/network.hpp>
 #include <esker/runtime/device_context.hpp>
+#include <esker/runtime/producers.hpp>
 #include <esker/runtime/program_messages.hpp>
 #include <esker/runtime/wait_loop.hpp>
 
@@ -24,7 +25,7 @@ class LaneExecutor;
 class HostSender final : public CompletionStage {
  public:
   HostSender(const ApplierSettings& settings, LaneExecutor& executor, const detail::KernelContext& context,
-             Network& network, WaitLoop& waits, const Failure& failure);
+             Network& network, WaitLoop& waits, Producers& producers, const Failure& failure);
 
   /// `count` messages of `width` words: word r of message i is rows[r * count + i].
   void post(Command command, std::uint32_t width, std::uint32_t count, const std::uint64_t* rows);
@@ -50,6 +51,7 @@ class HostSender final : public CompletionStage {
   LaneExecutor& executor_;
   const detail::KernelContext& context_;
   WaitLoop& waits_;
+  Producers& producers_;
   const Failure& failure_;
   BufferPool pool_;
   NodeBuffers buffers_;

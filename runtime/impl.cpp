@@ -53,6 +53,7 @@ Runtime::Impl::Impl(const Config& config, Medium medium)
               context_,
               *network_,
               waits_,
+              producers_,
               failure_},
       collectives_{job_, call_, *aggregators_, sender_, *network_, waits_},
       data_{job_, collectives_, *executor_},

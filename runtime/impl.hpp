@@ -71,6 +71,7 @@ class Runtime::Impl {
     if (network_->was_congested())
       waits_.wait(
           "the network to take messages with bytes", [this] { return !network_->was_congested(); }, false);
+    producers_.count_program(1);
     blocks_.send_bytes(call, nullptr);
   }
   Mail& mail() { return network_->mail(); }

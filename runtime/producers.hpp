@@ -55,6 +55,9 @@ class Producers final : public ProducerServices {
   void start_block(const detail::BlockCall& call, const Caller& caller) override;
   void send_bytes(const detail::BytesCall& call, const Caller& caller) override;
 
+  /// The user's thread: the program itself sends so many, which are pending too, but wait for no room.
+  void count_program(std::uint64_t messages) { claimed_.fetch_add(messages, std::memory_order_relaxed); }
+
   std::uint64_t combined_local() const { return combined_local_.load(std::memory_order_relaxed); }
   std::uint64_t combined_remote() const { return combined_remote_.load(std::memory_order_relaxed); }
   /// The network's owner: lanes of groups have waited for space since the last call.
@@ -75,7 +78,7 @@ class Producers final : public ProducerServices {
   std::atomic<std::uint64_t> combined_local_{0};
   std::atomic<std::uint64_t> combined_remote_{0};
   std::atomic<std::uint64_t> flushed_published_{0};  // `published` when a waiting lane last had it flushed
-  std::atomic<std::uint64_t> claimed_{0};  // messages that lanes have published or hold a ticket for
+  std::atomic<std::uint64_t> claimed_{0};  // messages of lanes, published or with a ticket, and the program's
   std::atomic<bool> helped_{false};
 };
 

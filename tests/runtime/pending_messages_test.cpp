@@ -1,9 +1,12 @@
 // Config::pending_messages. For the CPU alone: lanes on a GPU do not bound what is pending.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,6 +72,37 @@ TEST(PendingMessages, StayWithinTheirBoundTowardsPeers) {
     }
     rt.barrier_all();
     for (const std::uint64_t word : words) EXPECT_EQ(word, rt.pe() == 1 ? 200u : 0u);
+  });
+}
+
+// What the program itself has sent, and is gone, gives lanes no more room.
+TEST(PendingMessages, StayWithinTheirBoundAfterMessagesOfTheProgram) {
+  constexpr std::uint64_t kBound = 200, kOfProgram = 5000;
+  Config config = tiny_config();
+  config.pending_messages = kBound;
+  config.package_slots = 64;
+  config.package_bytes = 8 * 1024;
+  config.node_buffer_bytes = 64 * 1024;
+  run_pes(1, config, [=](Runtime& rt) {
+    const auto words = rt.heap().allocate<std::uint64_t>(100);
+    const auto bytes = rt.register_bytes_handler<std::uint64_t>(
+        "add",
+        [](HandlerContext&, std::uint64_t& sum, std::span<const std::byte> all) { sum += all.size(); });
+    for (std::uint64_t i = 0; i < kOfProgram; ++i) rt.inc(&words[i % 100], 0);
+    for (std::uint64_t i = 0; i < kOfProgram; ++i)
+      rt.call_bytes(bytes, &words[i % 100], std::array<std::byte, 1>{}, 0);
+    rt.quiet();
+    const Statistics before = rt.statistics();
+    std::uint64_t most = 0;
+    rt.launch(20'000, [&, words](WorkItem item) {
+      shmem_inc(item, &words[item.global_id() % 100], 0);
+      const Statistics s = rt.statistics();
+      const std::uint64_t published = s.messages_published - before.messages_published;
+      most = std::max(most, published - std::min(published, s.messages_applied - before.messages_applied));
+    });
+    rt.barrier_all();
+    EXPECT_LE(most, kBound);
+    for (const std::uint64_t word : words) EXPECT_EQ(word, 200u + 2 * kOfProgram / 100);
   });
 }
 
