@@ -68,7 +68,7 @@ void Aggregators::run(One& one, std::uint32_t index) {
         return stopping_.load(std::memory_order_acquire) ||
                (one.was_blocked.load(std::memory_order_relaxed) != 0
                     ? one.pool.had_one()
-                    : was_occupied() >= queue_.slots() / 2 ||
+                    : was_occupied() >= (queue_.slots() + 1) / 2 ||
                           one.seen_epoch.load(std::memory_order_relaxed) !=
                               epoch_.load(std::memory_order_relaxed));
       });

@@ -354,6 +354,11 @@ def idle(bench):
 
 
 @case
+def idle_with_one_slot(bench):
+    idle_use(bench, "--package-slots", "1")
+
+
+@case
 def idle_over_ucx(bench):
     idle_use(bench, "--transport", "ucx", "--peer-memory", "off")
 
