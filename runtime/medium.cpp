@@ -102,9 +102,10 @@ void refuse_a_runtimes_mpi() {
 Medium over_mpi(const Config& config) {
   refuse_a_runtimes_mpi();
   const auto ownership = mpi::find_ownership();
-  mpi_is_a_runtimes.store(!mpi::is_initialised());
   return {[transport = config.transport, peer_memory = config.peer_memory,
            patience = std::chrono::seconds{config.hang_seconds}](const TransportLimits& limits) {
+            // Not before: what is refused until here has touched no MPI.
+            mpi_is_a_runtimes.store(!mpi::is_initialised());
             std::unique_ptr<Transport> mpi =
                 not_one_of_many(mpi::connect(limits, {}, patience),
                                 "start it by that MPI's own mpirun, or build Esker with the launcher's MPI");

@@ -131,9 +131,9 @@ void count_by_two() {
 }
 
 /// Whether Runtime is refused with all of `words` in the message.
-bool is_refused(const std::vector<std::string>& words) {
+bool is_refused(const std::vector<std::string>& words, const esker::Config& config = small_config()) {
   try {
-    esker::Runtime rt(small_config());
+    esker::Runtime rt(config);
   } catch (const esker::Error& error) {
     const std::string message = error.what();
     for (const std::string& word : words)
@@ -265,6 +265,9 @@ int without_launcher() {
 int with_eskers_mpi() {
   const std::vector<std::string> what_to_do = {"Runtime:", "one Runtime", "MPI_Init_thread", "MPI_Finalize"};
   try {
+    esker::Config bad = small_config();
+    bad.package_bytes = 100;
+    require(is_refused({"package_bytes"}, bad), "a Runtime begins with bad settings");
     {
       esker::Runtime rt(small_config());
       require(rt.n_pes() == 2, "there are not two PEs");
