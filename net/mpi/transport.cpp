@@ -109,13 +109,14 @@ class MpiTransport final : public Transport {
     // More than a receiver keeps ready would wait in MPI, which looks at all of them each time, and behind
     // them whatever else is for that PE.
     if (under_way_[pe] == limits_.receives) return false;
-    ++under_way_[pe];
-    sends_.push_back(MPI_REQUEST_NULL);
+    MPI_Request request = MPI_REQUEST_NULL;
     // Synchronous: a small frame would otherwise count as sent while it piles up unreceived at its
     // receiver, and nothing would bound how many do.
     check(MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(pe), kTag,
-                     comm_, &sends_.back()),
+                     comm_, &request),
           "MPI_Issend");
+    ++under_way_[pe];
+    sends_.push_back(request);
     sent_.push_back({token, pe});
     return true;
   }

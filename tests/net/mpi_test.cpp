@@ -1,7 +1,10 @@
 // The MPI transport, alone or with shared memory on the host, under mpirun.
+#include <mpi.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -10,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <esker/device/error.hpp>
 #include <esker/net/mpi/transport.hpp>
@@ -48,6 +52,7 @@ constexpr Obstacle kObstacles[] = {{"descriptors", "PE 1: memfd_create: Too many
                                    {"frames", "bytes of rings"}};
 
 bool all_share = false;
+bool refuses_sends = false;  // MPI
 
 /// "": MPI alone. "memory": into memory that it is given. "shared": with shared memory. "hosts": with it, on
 /// hosts of two PEs. The name of an obstacle: nobody shares. "must_" before it: PE 0 says that all must,
@@ -109,7 +114,39 @@ TEST(SharedTransport, WakesAPeThatSleepsForAFrameOrAGather) {
   run([](Transport& t) { check_bells(t, stream + 5); });
 }
 
+TEST(MpiTransport, GoesOnAfterASendThatMpiRefuses) {
+  if (transport->writes_in_place(transport->pe())) GTEST_SKIP() << "frames do not go by MPI";
+  run([](Transport& t) {
+    alignas(8) const std::byte frame[64] = {};
+    int refused = 0, sent = 0;
+    refuses_sends = true;
+    EXPECT_THROW(t.try_send(t.pe(), frame, &refused), Error);
+    refuses_sends = false;
+    for (std::uint32_t i = 0; i < kLimits.receives; ++i) {
+      ASSERT_TRUE(t.try_send(t.pe(), frame, &sent)) << "after " << i;
+      poll("the frame", [&] {
+        const std::optional<Frame> received = t.try_receive();
+        if (received) t.release(*received);
+        return received.has_value();
+      });
+    }
+    std::vector<void*> tokens;
+    poll("its end", [&] {
+      t.poll_sent(tokens);
+      return tokens.size() == kLimits.receives;
+    });
+    EXPECT_EQ(tokens, std::vector<void*>(kLimits.receives, &sent));
+  });
+}
+
 }  // namespace
 }  // namespace esker::testing
+
+// In place of MPI's, which calls the same.
+int MPI_Issend(const void* bytes, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
+               MPI_Request* request) {
+  if (esker::testing::refuses_sends) return MPI_ERR_OTHER;
+  return PMPI_Issend(bytes, count, type, to, tag, communicator, request);
+}
 
 int main(int argc, char** argv) { return esker::testing::run_job(argc, argv, esker::testing::connect); }
