@@ -207,6 +207,7 @@ bool Blocks::copy_front(std::deque<BlockTransfer>& queue, std::byte* heap) {
     });
   });
   memory_->wait_for_copies();
+  copies_.fetch_add(1, std::memory_order_relaxed);
   t.sent += bytes;
   if (t.sent == t.bytes) {
     queue.pop_front();

@@ -69,6 +69,8 @@ class Blocks final : public CompletionStage {
     asks_.store(true, std::memory_order_relaxed);
     sent_.fetch_add(1, std::memory_order_release);
   }
+  /// Steps in which a part has been copied to or from a heap that this PE reaches.
+  std::uint64_t copies() const { return copies_.load(std::memory_order_relaxed); }
   /// For a job that has failed: nothing more is read from or written to the caller's memory.
   void drop();
 
@@ -149,6 +151,7 @@ class Blocks final : public CompletionStage {
   std::uint32_t next_ = 0;                          // PE that is served first
   std::atomic<std::uint64_t> own_{0}, replies_{0};  // transfers in peers' queues
   bool may_send_ = false;                           // of the barrier that is served
+  std::atomic<std::uint64_t> copies_{0};
 
   std::atomic<bool> asks_{false};  // gets or calls, since the last barrier
   std::atomic<std::uint64_t> sent_{0}, applied_{0}, asked_{0}, answered_{0};

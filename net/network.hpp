@@ -145,6 +145,7 @@ class Network final : public BufferSink {
   // Counters and racy observations: any thread.
   const Shipping& shipping() const { return shipping_; }
   std::uint64_t applied() const;
+  std::uint64_t block_copies() const { return blocks_.copies(); }
   std::uint64_t sent_by_handlers() const { return handlers_.sent_by_handlers(); }
   /// The same, of handlers on a GPU, as far as it passed the host.
   std::uint64_t sent_by_progress() const { return handlers_.sent_on(); }

@@ -27,7 +27,7 @@ std::uint64_t Supervision::activity() const {
   std::uint64_t sum = w_.lanes.published.load(std::memory_order_relaxed) + w_.call.count() +
                       w_.workers.chunks_done() + w_.aggregators.messages() + w_.network.applied() +
                       w_.network.sent_by_handlers() + w_.network.sent_by_progress() +
-                      w_.network.shipping().buffers_shipped();
+                      w_.network.block_copies() + w_.network.shipping().buffers_shipped();
   for (std::uint32_t pe = 0; pe < w_.job.n_pes; ++pe) {
     sum += w_.network.shipping().peer(pe).buffers_received.load(std::memory_order_relaxed);
   }

@@ -1,5 +1,6 @@
 // Blocks of a job of processes, under mpirun.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -57,6 +58,28 @@ TEST(BlocksOfAJob, PointersLeadIntoPeersHeaps) {
 }
 
 TEST(BlocksOfAJob, TravelBesideMessages) { check_beside_messages(*runtime); }
+
+// For three times as long as a hang is waited for.
+TEST(BlocksOfAJob, ThatAreCopiedForLongAreNoHang) {
+  using std::chrono::steady_clock;
+  Runtime& rt = *runtime;
+  if (rt.config().hang_seconds != 1) GTEST_SKIP() << "needs --hang-seconds 1";
+  const auto heap = rt.heap().allocate<std::uint8_t>(16 << 20);
+  const std::vector<std::uint8_t> source(heap.size(), 1);
+  if (rt.pe() == 0) {
+    steady_clock::duration once{};
+    for (int i = 0; i < 2; ++i) {  // the first meets pages that nobody has touched
+      const auto begin = steady_clock::now();
+      rt.put_block(heap.data(), source.data(), source.size(), 1);
+      rt.quiet();
+      once = steady_clock::now() - begin;
+    }
+    const auto enough = std::min<std::int64_t>(std::chrono::seconds{3} / once + 1, 10'000);
+    for (std::int64_t i = 0; i < enough; ++i) rt.put_block(heap.data(), source.data(), source.size(), 1);
+  }
+  rt.barrier_all();
+  rt.heap().free(heap);
+}
 
 }  // namespace
 }  // namespace esker::testing
