@@ -66,8 +66,10 @@ class Threads final : public detail::PeGroup {
           "Runtime: its PEs are threads of this process, and the transport is to be mpi or ucx: leave "
           "--transport out");
     }
-    std::shared_ptr<loopback::World> world = worlds_->next(pe_);
-    return {[world = std::move(world), pe = pe_](const TransportLimits& limits) {
+    // Taken by the call, and kept for as long as the transport.
+    return {[worlds = worlds_, pe = pe_,
+             world = std::shared_ptr<loopback::World>{}](const TransportLimits& limits) mutable {
+              world = worlds->next(pe);
               return world->connect(pe, limits);
             },
             true};

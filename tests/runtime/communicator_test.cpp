@@ -56,6 +56,20 @@ TEST(ThreadCommunicator, IsForSeveralRuntimesAtATimeThatHavePesInCommon) {
   });
 }
 
+// What is refused for its settings has met nobody: the next one meets the others' first.
+TEST(ThreadCommunicator, IsForAnotherRuntimeAfterOneThatIsRefused) {
+  const std::vector<Communicator> pes = Communicator::threads(2);
+  on_threads(2, [&](std::uint32_t pe) {
+    Config bad = tiny_config();
+    bad.package_bytes = 100;
+    if (pe == 0) EXPECT_THROW(Runtime(pes[pe], bad), Error);
+    Config config = tiny_config();
+    config.hang_seconds = 5;
+    Runtime rt(pes[pe], config);
+    count(rt, 100);
+  });
+}
+
 TEST(ThreadCommunicator, EndsBeforeItsRuntimes) {
   std::vector<Communicator> pes = Communicator::threads(1);
   Runtime rt(pes[0], tiny_config());
