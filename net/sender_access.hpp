@@ -26,6 +26,11 @@ struct SenderAccess {
   static auto services(const Context& context) -> decltype(context.services()) {
     return context.services();
   }
+  /// On the host: where its packages go (PackageSink).
+  template <class Context>
+  static auto sink(Context& context) -> decltype(context.sink()) {
+    return context.sink();
+  }
   /// In device code: gpu::PeState*.
   template <class Context>
   ESKER_HD static auto pe_state(const Context& context) -> decltype(context.pe_state()) {

@@ -43,7 +43,7 @@ class ProducerServices {
   virtual void has_published() = 0;
   /// It stands for so many more calls, of which `remote` are to other PEs.
   virtual void has_combined(std::uint64_t calls, std::uint64_t remote) = 0;
-  /// A block of a group of lanes, of a lane's bytes for a handler.
+  /// A block of a group of lanes; a lane's bytes for a handler, of which one message is claimed.
   virtual void start_block(const detail::BlockCall& call, const Caller& caller) = 0;
   virtual void send_bytes(const detail::BytesCall& call, const Caller& caller) = 0;
 

@@ -108,6 +108,7 @@ class GroupItem {
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
   ProducerServices& services() const { return *context_->services; }
+  PackageSink& sink() { return sink_; }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) {
     packer_.append(command.word(), words);

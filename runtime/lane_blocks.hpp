@@ -122,9 +122,9 @@ ESKER_HD void shmem_get_block(Item& item, T* result, const std::type_identity_t<
 template <class Context, class Target>
 void shmem_am_bytes(Context&& context, BytesHandler<Target> handler, Target* target,
                     std::span<const std::byte> bytes, std::uint32_t pe) {
-  detail::SenderAccess::services(context).send_bytes({"shmem_am_bytes", handler.index, target, sizeof(Target),
-                                                      alignof(Target), bytes.data(), bytes.size(), pe},
-                                                     detail::SenderAccess::caller(context));
+  detail::SenderAccess::sink(context).send_bytes({"shmem_am_bytes", handler.index, target, sizeof(Target),
+                                                  alignof(Target), bytes.data(), bytes.size(), pe},
+                                                 detail::SenderAccess::caller(context));
 }
 #endif
 

@@ -51,6 +51,11 @@ class ESKER_API PackageSink {
   std::uint32_t serve_gets(std::uint32_t command, std::uint64_t* rows, std::uint32_t columns,
                            std::uint32_t count);
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count);
+  /// Past the queue.
+  void send_bytes(const detail::BytesCall& call, const Caller& caller) {
+    if (context_->most_columns != 0) claim(1);
+    context_->services->send_bytes(call, caller);
+  }
 
  private:
   // A view: its methods change shared memory, not the view.

@@ -84,7 +84,6 @@ void Producers::start_block(const detail::BlockCall& call, const Caller& caller)
 }
 
 void Producers::send_bytes(const detail::BytesCall& call, const Caller& caller) {
-  if (context_.most_columns != 0) claim_pending(1);
   if (network_.was_congested()) {
     waits_.wait(
         "the network to take messages with bytes", [this] { return !network_.was_congested(); }, true);

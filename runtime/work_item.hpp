@@ -55,7 +55,7 @@ class WorkItem : public Lane {
   friend struct detail::SenderAccess;
   const HeapView& heap() const { return context_->heap; }
   Caller caller() const { return {false, lane(), group_id()}; }
-  ProducerServices& services() const { return *context_->services; }
+  PackageSink sink() const { return PackageSink(*context_); }
   template <std::uint32_t Words>
   void post(Command command, const std::uint64_t (&words)[Words]) const {
     outbox_->append(command.word(), words);
@@ -63,9 +63,9 @@ class WorkItem : public Lane {
   /// With an election that needs no group: PerLane.
   template <std::uint32_t Words, class Election>
   void post(Command command, const std::uint64_t (&words)[Words], Election&& election) const {
-    PackageSink sink(*context_);
+    PackageSink into = sink();
     const Lane& lane = *this;
-    std::forward<Election>(election).send(lane, sink, command.word(), words);
+    std::forward<Election>(election).send(lane, into, command.word(), words);
   }
 
   const detail::KernelContext* context_;

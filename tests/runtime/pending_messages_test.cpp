@@ -178,5 +178,28 @@ TEST(PendingMessages, BoundWithGroupsAndFewSlotsLetsLanesGoOn) {
   }
 }
 
+// The same of messages with bytes.
+TEST(PendingMessages, BoundWithGroupsThatSendBytesLetsLanesGoOn) {
+  for (const std::uint64_t bound : {1u, 8u, 40u}) {
+    Config config = tiny_config();
+    config.pending_messages = bound;
+    config.cpu_threads = 2;
+    config.hang_seconds = 10;
+    run_pes(2, config, [](Runtime& rt) {
+      const auto words = rt.heap().allocate<std::uint64_t>(64);
+      const auto count = rt.register_bytes_handler<std::uint64_t>(
+          "count", [](HandlerContext&, std::uint64_t& word, std::span<const std::byte>) { ++word; });
+      constexpr std::uint64_t kLanes = kIsSlow ? 256 : 1024;
+      rt.launch(kLanes, [=](GroupItem& item) {
+        const std::uint64_t at = item.global_id() % 64;
+        shmem_inc(item, &words[at], 1 - item.pe(), PerLane{});
+        shmem_am_bytes(item, count, &words[at], {}, 1 - item.pe());
+      });
+      rt.barrier_all();
+      for (const std::uint64_t word : words) EXPECT_EQ(word, 2 * kLanes / 64);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace esker::testing
