@@ -42,7 +42,7 @@ std::uint32_t NodeBuffers::append(const PackageView& package, std::uint32_t firs
   const bool packs = fits_packed(package);
   const std::uint32_t words = package.words - (packs ? 1 : 0);
   if (package.command != command_ || words != words_) switch_command(package.command, words);
-  if (package.life != nullptr && first == 0) [[unlikely]]
+  if (package.life != nullptr && first == 0 && package.count > 0) [[unlikely]]
     follow(package);
   if (packs)
     return words == 1 ? append_messages<false, true>(package, first)

@@ -84,6 +84,7 @@ class GroupItem {
  public:
   GroupItem(GroupLane& lane, const detail::KernelContext& context)
       : lane_{&lane}, context_{&context}, sink_{context, &lane}, packer_{lane, sink_} {}
+  ~GroupItem() { sink_.end(); }
   GroupItem(const GroupItem&) = delete;
   GroupItem& operator=(const GroupItem&) = delete;
 

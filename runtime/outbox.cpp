@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <esker/aggregator/trace.hpp>
+#include <esker/device/error.hpp>
 #include <esker/runtime/outbox.hpp>
 #include <esker/runtime/peer_heaps.hpp>
 
@@ -14,7 +15,19 @@ void PackageSink::publish(std::uint64_t ticket, std::uint32_t command, std::uint
   context_->services->will_publish(Command::from_word(command), count);
   const PublishSpan span(context_->tracer, ticket, command, count);
   queue().publish(ticket, command, words, count);
+  next_ = ticket + 1;
   context_->services->has_published();
+}
+
+void PackageSink::publish_nothing() noexcept {
+  constexpr Command kAny{Operation::kInc, Operand::kUint64, 0};
+  try {
+    while (next_ != end_) {
+      while (!was_empty(next_)) pause(*lane_);
+      publish(next_, kAny.word(), 1, 0);
+    }
+  } catch (const Error&) {  // the runtime has failed: nobody waits for the package
+  }
 }
 
 std::uint32_t PackageSink::serve_gets(std::uint32_t command, std::uint64_t* rows, std::uint32_t columns,

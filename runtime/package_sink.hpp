@@ -27,7 +27,9 @@ class ESKER_API PackageSink {
   }
   std::uint64_t reserve(std::uint32_t packages) {
     if (context_->most_columns != 0) claim(std::uint64_t{packages} * context_->most_columns);
-    return queue().reserve(packages);
+    next_ = queue().reserve(packages);
+    end_ = next_ + packages;
+    return next_;
   }
   bool was_empty(std::uint64_t ticket) const { return queue().was_empty(ticket); }
   /// One step of waiting: some aggregation or progress, then the other lanes of the group.
@@ -51,6 +53,11 @@ class ESKER_API PackageSink {
   std::uint32_t serve_gets(std::uint32_t command, std::uint64_t* rows, std::uint32_t columns,
                            std::uint32_t count);
   void publish(std::uint64_t ticket, std::uint32_t command, std::uint32_t words, std::uint32_t count);
+  /// A lane of a group ends, perhaps cancelled, since a sibling has thrown: packages that it has reserved and
+  /// not published are published without messages. Later tickets would wait for them for ever.
+  void end() noexcept {
+    if (next_ != end_) publish_nothing();
+  }
   /// Past the queue.
   void send_bytes(const detail::BytesCall& call, const Caller& caller) {
     if (context_->most_columns != 0) claim(1);
@@ -58,6 +65,7 @@ class ESKER_API PackageSink {
   }
 
  private:
+  void publish_nothing() noexcept;
   // A view: its methods change shared memory, not the view.
   PackageQueue& queue() const { return const_cast<PackageQueue&>(context_->queue); }
 
@@ -72,6 +80,7 @@ class ESKER_API PackageSink {
 
   const detail::KernelContext* context_;
   const GroupLane* lane_;
+  std::uint64_t next_ = 0, end_ = 0;  // tickets reserved and not published
 };
 
 static_assert(Sink<PackageSink>);

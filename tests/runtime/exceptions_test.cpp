@@ -7,6 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <esker/device/election/per_lane.hpp>
+#include <esker/device/election/per_wave.hpp>
+#include <esker/device/election/predicated.hpp>
+
 #include "pes.hpp"
 
 namespace esker::testing {
@@ -58,6 +62,37 @@ TEST(Launch, ThrowsWhatALaneOfAGroupThrowsAndSendsWhatGroupsBeforeSent) {
       rt.launch(96, [=](GroupItem& item) { shmem_put(item, &words[item.global_id()], 5, 1 - item.pe()); });
       rt.barrier_all();
       for (const std::uint64_t word : words) EXPECT_EQ(word, 5u);
+    });
+  }
+}
+
+// Lanes that wait for a slot when a sibling throws have taken its ticket: no later package may wait for them.
+TEST(Launch, LeavesTheQueueToOthersWhenALaneOfAGroupThrows) {
+  for (const GroupExecution execution : {GroupExecution::kFibers, GroupExecution::kThreads}) {
+    Config config = tiny_config();
+    config.group_execution = execution;
+    config.hang_seconds = 5;
+    run_pes(2, config, [](Runtime& rt) {
+      const auto words = rt.heap().allocate<std::uint64_t>(32);
+      const auto survives = [&](auto... election) {
+        for (std::uint64_t round = 0; round < 20; ++round) {
+          const auto kernel = [=](GroupItem& item) {
+            for (std::uint64_t i = 0; i < 40; ++i) {
+              if (item.global_id() == 3 * round && i == round) throw std::runtime_error("cracked");
+              shmem_inc(item, &words[(item.global_id() + i) % 32], 1 - item.pe(), decltype(election){}...);
+            }
+          };
+          EXPECT_THROW(rt.launch(96, kernel), Error);
+          rt.launch(96,
+                    [=](WorkItem item) { shmem_put(item, &words[item.global_id() % 32], 5, 1 - item.pe()); });
+          rt.barrier_all();
+        }
+      };
+      survives(PerLane{});
+      if (rt.config().group_execution == GroupExecution::kThreads) return;
+      survives();
+      survives(Predicated{});
+      survives(PerWave{});
     });
   }
 }
