@@ -11,7 +11,7 @@ namespace esker {
 
 std::chrono::milliseconds HangWatch::still(std::uint64_t activity, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (activity != last_activity_ || now - polled_at_ > kAway) {
+  if (activity != last_activity_ || now - polled_at_ > away_) {
     last_activity_ = activity;
     moved_at_ = now;
   }

@@ -1,6 +1,7 @@
 // Notices that nothing moves, and describes which stage waits for what.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -40,17 +41,23 @@ std::string find_stuck_stage(const StageSnapshot& snapshot);
 
 /// For how long nothing has moved.
 ///
-/// Contract. still() from any thread, several times a second. A gap of kAway between two calls means that
-///           the process was stopped, or its program ran outside Esker: the time before does not count.
+/// Contract. still() from any thread, several times a second. A gap of kAway between two calls, or of half
+///           the limit if that is less, means that the process was stopped, or its program ran outside Esker:
+///           the time before does not count.
 class HangWatch {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kAway{2};
+  static constexpr std::chrono::milliseconds kAway{2000};
+
+  /// `limit`: what still() is held against; 0: by other PEs alone.
+  explicit HangWatch(std::chrono::milliseconds limit)
+      : away_{limit.count() == 0 ? kAway : std::min(kAway, limit / 2)} {}
 
   /// `activity` changes whenever something moves.
   std::chrono::milliseconds still(std::uint64_t activity, Clock::time_point now);
 
  private:
+  const std::chrono::milliseconds away_;
   std::mutex mutex_;
   std::optional<std::uint64_t> last_activity_;  // guarded by mutex_; the clock starts with the first
   Clock::time_point moved_at_;                  // guarded by mutex_

@@ -21,7 +21,10 @@ constexpr int kHangStatus = 1;
 }  // namespace
 
 Supervision::Supervision(const Watched& watched)
-    : w_{watched}, inquiry_{watched.job.pe, watched.job.n_pes, hang_limit()} {}
+    : w_{watched},
+      hang_{hang_limit()},
+      stuck_{hang_limit()},
+      inquiry_{watched.job.pe, watched.job.n_pes, hang_limit()} {}
 
 std::uint64_t Supervision::activity() const {
   std::uint64_t sum = w_.lanes.published.load(std::memory_order_relaxed) + w_.call.count() +

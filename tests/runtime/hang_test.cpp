@@ -336,7 +336,7 @@ TEST(HangInquiry, IsOffWithoutALimit) {
 }
 
 TEST(HangWatch, CountsFromTheLastMovementAndNotWhileNobodyLooked) {
-  HangWatch watch;
+  HangWatch watch(seconds{60});
   HangWatch::Clock::time_point now{seconds{1'000'000}};
   EXPECT_EQ(watch.still(5, now), milliseconds{0});
   now += seconds{1};
@@ -346,6 +346,14 @@ TEST(HangWatch, CountsFromTheLastMovementAndNotWhileNobodyLooked) {
   EXPECT_EQ(watch.still(6, now), milliseconds{0});
   now += seconds{100};  // the process was stopped
   EXPECT_EQ(watch.still(6, now), milliseconds{0});
+}
+
+TEST(HangWatch, DoesNotTakeAnAbsenceForAHangWhateverTheLimit) {
+  HangWatch watch(seconds{1});
+  HangWatch::Clock::time_point now{seconds{1'000'000}};
+  for (int i = 0; i < 4; ++i, now += milliseconds{200}) EXPECT_EQ(watch.still(5, now), i * milliseconds{200});
+  now += milliseconds{1600};  // the process was stopped
+  EXPECT_EQ(watch.still(5, now), milliseconds{0});
 }
 
 // --- Jobs that take their time.
