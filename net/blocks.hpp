@@ -86,7 +86,7 @@ class Blocks final : public CompletionStage {
 
   void begin(const NetworkRequest& call) override {
     if (call.kind == NetworkRequest::Kind::kBarrier)
-      may_send_ = asks_.exchange(false, std::memory_order_relaxed);
+      may_send_ |= asks_.exchange(false, std::memory_order_relaxed);
   }
   bool flushed() override { return are_flushed(); }
   bool drained() override { return is_idle(); }
@@ -96,6 +96,7 @@ class Blocks final : public CompletionStage {
   std::uint64_t asked() const override { return asked_.load(std::memory_order_acquire); }
   std::uint64_t answered() const override { return answered_.load(std::memory_order_acquire); }
   bool may_send() const override { return may_send_; }
+  void end(bool all_applied) override { may_send_ = may_send_ && !all_applied; }
 
  private:
   class Writer;
@@ -150,7 +151,7 @@ class Blocks final : public CompletionStage {
   std::uint32_t steps_without_ = ~0u;               // messages
   std::uint32_t next_ = 0;                          // PE that is served first
   std::atomic<std::uint64_t> own_{0}, replies_{0};  // transfers in peers' queues
-  bool may_send_ = false;                           // of the barrier that is served
+  bool may_send_ = false;                           // before the barrier that is served
   std::atomic<std::uint64_t> copies_{0};
 
   std::atomic<bool> asks_{false};  // gets or calls, since the last barrier

@@ -21,7 +21,7 @@ class LaneStage final : public CompletionStage {
   void begin(const NetworkRequest& call) override {
     epoch_ = call.flush_epoch;
     if (call.kind == NetworkRequest::Kind::kBarrier)
-      may_send_ = call_handlers_.exchange(false, std::memory_order_relaxed);
+      may_send_ |= call_handlers_.exchange(false, std::memory_order_relaxed);
   }
   void flush() override { epoch_ = aggregators_.request_flush(); }
   bool flushed() override { return aggregators_.flushed(epoch_); }
@@ -29,6 +29,7 @@ class LaneStage final : public CompletionStage {
   std::uint64_t sent() const override { return published_.load(std::memory_order_acquire); }
   std::uint64_t asked() const override { return aggregators_.asked(); }
   bool may_send() const override { return may_send_; }
+  void end(bool all_applied) override { may_send_ = may_send_ && !all_applied; }
 
   /// Buffers are in the pools again.
   void ring() { aggregators_.ring(); }
@@ -42,7 +43,7 @@ class LaneStage final : public CompletionStage {
   std::atomic<bool>& call_handlers_;
   std::atomic<std::uint32_t>& waiting_;
   std::uint64_t epoch_ = 0;
-  bool may_send_ = false;  // of the barrier that is served
+  bool may_send_ = false;  // before the barrier that is served
 };
 
 }  // namespace esker

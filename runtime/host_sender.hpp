@@ -34,12 +34,13 @@ class HostSender final : public CompletionStage {
 
   void begin(const NetworkRequest& call) override {
     if (call.kind == NetworkRequest::Kind::kBarrier)
-      may_send_ = has_called_.exchange(false, std::memory_order_relaxed);
+      may_send_ |= has_called_.exchange(false, std::memory_order_relaxed);
   }
   // Of what passes the node buffers; what kernels send they count.
   std::uint64_t sent() const override { return sent_.load(std::memory_order_acquire); }
   std::uint64_t asked() const override { return asked_.load(std::memory_order_acquire); }
   bool may_send() const override { return may_send_; }
+  void end(bool all_applied) override { may_send_ = may_send_ && !all_applied; }
   const char* waits_for() const override { return "the program's messages to leave"; }
 
  private:
@@ -58,7 +59,7 @@ class HostSender final : public CompletionStage {
   std::atomic<std::uint64_t> sent_{0};
   std::atomic<std::uint64_t> asked_{0};  // of them, requests
   std::atomic<bool> has_called_{false};  // active messages or requests, since the last barrier
-  bool may_send_ = false;                // of the barrier that is served
+  bool may_send_ = false;                // before the barrier that is served
 
   std::span<ProgramMessage> half_;  // of the kernels' memory, that is being filled
   std::size_t filled_ = 0;

@@ -1,6 +1,7 @@
 // Completion by itself: stages that a test scripts, PEs over loopback, all on one thread.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -8,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include <esker/aggregator/aggregator.hpp>
 #include <esker/net/completion.hpp>
+#include <esker/net/lane_stage.hpp>
 #include <esker/net/loopback/transport.hpp>
+#include <esker/queue/package_memory.hpp>
 
 namespace esker::testing {
 namespace {
@@ -316,6 +320,29 @@ TEST_F(Pair, PesInDifferentCallsAllReturnAndCanSeeIt) {
   EXPECT_EQ(b_.request.all.at(0).collective, 1u);
   EXPECT_EQ(a_.first.completed, 0) << "nothing is known of what is applied";
   EXPECT_EQ(a_.first.ended, 1);
+}
+
+// PEs that meet in different calls have not applied what handlers may answer: the next barrier looks twice.
+TEST(LaneStage, RemembersCallsOfHandlersUntilABarrierHasAppliedAll) {
+  struct NoSink final : BufferSink {
+    void submit(Buffer*) override {}
+  } sink;
+  PackageMemory memory(2, 1024);
+  using std::chrono::seconds;
+  Aggregators aggregators({1, 0, 1, 1024, 2, seconds{1}, seconds{1}}, memory.queue(), sink);
+  const std::atomic<std::uint64_t> published{0};
+  std::atomic<bool> call_handlers{true};
+  std::atomic<std::uint32_t> waiting{0};
+  LaneStage stage(aggregators, published, call_handlers, waiting);
+  NetworkRequest barrier{};
+  barrier.kind = Kind::kBarrier;
+  for (const bool all_applied : {false, true}) {
+    stage.begin(barrier);
+    EXPECT_TRUE(stage.may_send());
+    stage.end(all_applied);
+  }
+  stage.begin(barrier);
+  EXPECT_FALSE(stage.may_send());
 }
 
 }  // namespace
