@@ -126,7 +126,7 @@ bool HeapMemory::try_share() {
   segment_ = std::make_unique<shared::Segment>(limit_);
   why_private_ = segment_->make();
   base_ = segment_->at();
-  if (why_private_.empty() && huge_pages_ && !make_huge_page(0))
+  if (why_private_.empty() && huge_pages_ && !collapse(0, 1))
     why_private_ = fmt::format("no huge pages for shared memory (MADV_COLLAPSE: {})", std::strerror(errno));
   if (why_private_.empty()) {
     madvise(base_, kHugePage, MADV_REMOVE);  // that was a trial
@@ -136,11 +136,24 @@ bool HeapMemory::try_share() {
   return false;
 }
 
-bool HeapMemory::make_huge_page(std::uint64_t offset) {
-  std::byte* const page = base_ + offset;
+bool HeapMemory::collapse(std::uint64_t first, std::uint64_t last) {
   // It takes a small page that is there, and neighbours to which messages may be under way.
   const auto small = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return madvise(page, small, MADV_POPULATE_READ) == 0 && madvise(page, kHugePage, MADV_COLLAPSE) == 0;
+  for (std::uint64_t page = first; page < last; ++page)
+    if (madvise(base_ + page * kHugePage, small, MADV_POPULATE_READ) != 0) return false;
+  return madvise(base_ + first * kHugePage, (last - first) * kHugePage, MADV_COLLAPSE) == 0;
+}
+
+void HeapMemory::make_huge_pages(std::uint64_t offset, std::uint64_t end) {
+  const std::uint64_t last = (end + kHugePage - 1) / kHugePage;
+  if (is_huge_.size() < last) is_huge_.resize(last);
+  for (std::uint64_t page = offset / kHugePage; page < last; ++page) {
+    const std::uint64_t first = page;
+    while (page < last && !is_huge_[page]) is_huge_[page++] = true;
+    // One call for all: each waits until every core of the host has put aside what it has in hand, behind
+    // those of other processes.
+    if (page != first) (void)collapse(first, page);  // without them it is only slower
+  }
 }
 
 std::optional<std::uint64_t> HeapMemory::find(std::uint64_t bytes, std::uint64_t alignment) const {
@@ -170,10 +183,7 @@ bool HeapMemory::take(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 bool HeapMemory::take_own(std::uint64_t offset, std::uint64_t end) {
-  if (segment_ && huge_pages_) {
-    for (std::uint64_t at = offset / kHugePage * kHugePage; at < end; at += kHugePage)
-      if (!make_huge_page(at)) break;  // without them it is only slower
-  }
+  if (segment_ && huge_pages_) make_huge_pages(offset, end);
   const std::uint64_t old_end = std::min(end, std::max(offset, touched_));
   std::memset(base_ + offset, 0, old_end - offset);
   if (end > old_end) {
@@ -195,7 +205,11 @@ bool HeapMemory::release(std::uint64_t offset) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = round_up(offset, page);
   const std::uint64_t last = (offset + block->second) / page * page;
-  if (last > first && !clear_) madvise(base_ + first, last - first, segment_ ? MADV_REMOVE : MADV_DONTNEED);
+  if (last > first && !clear_) {
+    madvise(base_ + first, last - first, segment_ ? MADV_REMOVE : MADV_DONTNEED);
+    const std::uint64_t n_huge = std::min<std::uint64_t>((last + kHugePage - 1) / kHugePage, is_huge_.size());
+    for (std::uint64_t huge = first / kHugePage; huge < n_huge; ++huge) is_huge_[huge] = false;
+  }
   allocated_ -= block->second;
   blocks_.erase(block);
   return true;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <esker/net/shared/segment.hpp>
 
@@ -54,8 +55,10 @@ class HeapMemory {
  private:
   bool try_share();
   bool take_own(std::uint64_t offset, std::uint64_t end);
-  /// Of the segment; false where the kernel does not.
-  bool make_huge_page(std::uint64_t offset);
+  /// Of the segment: huge pages [first, last); false where the kernel does not make them all.
+  bool collapse(std::uint64_t first, std::uint64_t last);
+  /// Behind [offset, end), where there are none yet.
+  void make_huge_pages(std::uint64_t offset, std::uint64_t end);
 
   const bool huge_pages_ = false;
   std::unique_ptr<shared::Segment> segment_;
@@ -67,6 +70,7 @@ class HeapMemory {
   Clear clear_;  // empty: the memory is this object's
   std::uint64_t allocated_ = 0;
   std::uint64_t touched_ = 0;                      // below this, memory may hold old values
+  std::vector<bool> is_huge_;                      // pages of the segment, or it has been tried
   std::map<std::uint64_t, std::uint64_t> blocks_;  // offset, bytes
   std::atomic<std::uint64_t> end_{0};
 };

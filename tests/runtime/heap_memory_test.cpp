@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -44,6 +45,29 @@ TEST(HeapMemory, AnotherFileOfThatNumberIsRefused) {
   shared::Segment peer(kBytes);
   EXPECT_NE(peer.open(getpid(), file).find("is another file"), std::string::npos);
   EXPECT_EQ(peer.at(), nullptr);
+}
+
+/// KiB of huge pages that this process has mapped of shared memory.
+std::uint64_t huge_kib() {
+  std::ifstream smaps("/proc/self/smaps_rollup");
+  std::string name;
+  for (std::uint64_t kib = 0; smaps >> name;) {
+    if (name == "ShmemPmdMapped:" && smaps >> kib) return kib;
+  }
+  return 0;
+}
+
+TEST(HeapMemory, HasHugePagesAgainAfterARelease) {
+  HeapMemory heap(kBytes, true, true);
+  if (heap.segment() == nullptr) GTEST_SKIP() << heap.why_private();
+  ASSERT_TRUE(heap.take(0, kBytes / 2));
+  EXPECT_EQ(huge_kib(), kBytes / 2048);
+  ASSERT_TRUE(heap.take(kBytes / 2, kBytes / 2));
+  EXPECT_EQ(huge_kib(), kBytes / 1024);
+  EXPECT_TRUE(heap.release(0));
+  EXPECT_EQ(huge_kib(), kBytes / 2048);
+  ASSERT_TRUE(heap.take(0, kBytes / 2));
+  EXPECT_EQ(huge_kib(), kBytes / 1024);
 }
 
 // As on a kernel before Linux 6.1.
