@@ -144,6 +144,32 @@ std::uint64_t count_wrong_gets(esker::Runtime& rt, const Send& send) {
   return wrong;
 }
 
+/// 1 on PE 0 if what requests of all PEs have found does not fit the words that they left, in whatever order
+/// they came. fetch_add: with f found before r was added, 2 f r + r^2 is by how much the word's square grew,
+/// modulo 2^64. compare_swap: as many have found 0 as there are words that are taken. Collective.
+std::uint64_t count_wrong_results(esker::Runtime& rt, const Options& o, const Send& send,
+                                  esker::SymmetricArray<std::uint64_t> table) {
+  const bool adds = o.op == "fetch_add";
+  const std::vector<std::uint64_t> found = rt.heap().read(send.results), words = rt.heap().read(table);
+  const std::uint32_t threads = rt.host_threads();
+  std::vector<std::uint64_t> differences(threads);
+  harness::run_team(threads, [&](std::uint32_t t) {
+    std::uint64_t difference = 0;
+    const inputs::Range updates = inputs::range_of(found.size(), {t, threads});
+    for (std::uint64_t k = updates.begin; k < updates.end; ++k) {
+      const std::uint64_t r = send.stream[k];
+      difference += adds ? 2 * found[k] * r + r * r : found[k] == 0 ? 1 : 0;
+    }
+    const inputs::Range mine = inputs::range_of(words.size(), {t, threads});
+    for (std::uint64_t i = mine.begin; i < mine.end; ++i)
+      difference -= adds ? words[i] * words[i] : words[i] != 0 ? 1 : 0;
+    differences[t] = difference;
+  });
+  std::uint64_t all[1] = {std::accumulate(differences.begin(), differences.end(), std::uint64_t{0})};
+  rt.all_reduce(std::span<std::uint64_t>(all), esker::Reduction::kSum);
+  return rt.pe() == 0 && all[0] != 0 ? 1 : 0;
+}
+
 int run_gups(esker::Runtime& rt, const Options& o) {
   const bool projecting = o.project != 0;
   const auto pes = static_cast<std::uint32_t>(projecting ? o.project : rt.n_pes());
@@ -177,7 +203,9 @@ int run_gups(esker::Runtime& rt, const Options& o) {
         }
       },
       [&] {
-        return o.op == "get" ? count_wrong_gets(rt, send) : take_back_all(rt, problem, o, table, projecting);
+        if (o.op == "get") return count_wrong_gets(rt, send);
+        const std::uint64_t wrong = asks ? count_wrong_results(rt, o, send, table) : 0;
+        return wrong + take_back_all(rt, problem, o, table, projecting);
       });
   nlohmann::json more{{"op", o.op}, {"election", o.election}, {"table_words", problem.words_a_pe * pes}};
   if (projecting) {
