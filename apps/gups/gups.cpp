@@ -248,7 +248,7 @@ int run_hpcc(esker::Runtime& rt, const Options& o) {
       [&] { harness::fill(rt, table, words_a_pe, [&](std::uint64_t w) { return base + w; }); },
       [&] { rt.launch((updates_a_pe + kUpdatesALane - 1) / kUpdatesALane, kernel, "hpcc"); },
       [&] {
-        // XOR takes itself back; without messages, or those that are all lost would not show.
+        // XOR takes itself back. Not by messages: if all were lost, the table would seem right.
         std::vector<std::uint64_t> words = rt.heap().read(table);
         std::uint64_t a = gups::hpcc_start(0);
         for (std::uint64_t k = 0; k < updates_a_pe * rt.n_pes(); ++k) {

@@ -20,15 +20,19 @@
 namespace esker::testing {
 namespace {
 
+Config bounded_config(std::uint64_t pending_messages) {
+  Config config = tiny_config();
+  config.pending_messages = pending_messages;
+  config.package_slots = 64;
+  config.package_bytes = 8 * 1024;
+  config.node_buffer_bytes = 64 * 1024;
+  return config;
+}
+
 // One PE: what is published and not applied is pending. Lanes look before each of their messages.
 TEST(PendingMessages, StayWithinTheirBound) {
   for (const std::uint64_t bound : {64u, 1000u}) {
-    Config config = tiny_config();
-    config.pending_messages = bound;
-    config.package_slots = 64;
-    config.package_bytes = 8 * 1024;
-    config.node_buffer_bytes = 64 * 1024;
-    run_pes(1, config, [=](Runtime& rt) {
+    run_pes(1, bounded_config(bound), [=](Runtime& rt) {
       const auto words = rt.heap().allocate<std::uint64_t>(100);
       std::uint64_t most = 0;
       rt.launch(20'000, [&, words](WorkItem item) {
@@ -78,12 +82,7 @@ TEST(PendingMessages, StayWithinTheirBoundTowardsPeers) {
 // What the program itself has sent, and is gone, gives lanes no more room.
 TEST(PendingMessages, StayWithinTheirBoundAfterMessagesOfTheProgram) {
   constexpr std::uint64_t kBound = 200, kOfProgram = 5000;
-  Config config = tiny_config();
-  config.pending_messages = kBound;
-  config.package_slots = 64;
-  config.package_bytes = 8 * 1024;
-  config.node_buffer_bytes = 64 * 1024;
-  run_pes(1, config, [=](Runtime& rt) {
+  run_pes(1, bounded_config(kBound), [=](Runtime& rt) {
     const auto words = rt.heap().allocate<std::uint64_t>(100);
     const auto bytes = rt.register_bytes_handler<std::uint64_t>(
         "add",

@@ -250,8 +250,7 @@ struct Copier::Impl {
     const auto began = Clock::now();
     put_parts(cut, copies, stream);
     const double took = microseconds_since(began);
-    // Of a call that took longer than this something else was the cause, as a queue that was full.
-    constexpr double kMost = 2;
+    constexpr double kMost = 2;  // beyond it a call has waited for something else, such as a full queue
     if (const double measured = cut.time().host_us; measured > 0)
       slowness = std::clamp(took / measured, 1.0, kMost);
   }
@@ -282,9 +281,8 @@ struct Copier::Impl {
 
   const Device device;
   const CopyProfile profile;
-  std::mutex mutex;  // guards the rest, which is reused: a small set takes microseconds
-  double slowness =
-      1;  // the last call's time on the host, by the profile's: a core changes its speed for seconds
+  std::mutex mutex;     // guards the rest, which is reused: a small set takes microseconds
+  double slowness = 1;  // what the last calls took over what the profile has for them
   detail::CopyStaging staging;
   Sorted sorted;
   std::vector<Copy> partitioned;

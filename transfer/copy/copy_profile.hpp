@@ -55,8 +55,8 @@ inline CopyTime lerp(const CopyTime& low, const CopyTime& high, double x) {
 /// startup, a time a copy and a rate are exactly; where larger copies take less, it is as at the smaller
 /// size.
 ///
-/// Contract. A value. As built it holds what was measured on an H100, and of the host on an H200's
-///           (docs/results/transfers.md); of_machine() and measure_copies() say what holds here.
+/// Contract. A value. As built it holds what was measured on an H100 (docs/results/transfers.md), with the
+///           host's part of an H200's host; of_machine() and measure_copies() say what holds here.
 class ESKER_API CopyProfile {
  public:
   static constexpr std::uint32_t kCounts = 9, kSizes = 15;
