@@ -68,7 +68,7 @@ class Job:
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Failed(f"the job has not ended after {seconds} s") from None
+            raise Failed(f"the job has not ended after {seconds} s, of it run: {self.names()}") from None
         self._reader.join(10)
         return status, time.monotonic() - begin
 
@@ -86,6 +86,18 @@ class Job:
             except OSError:
                 pass  # it has ended, or is somebody else's
         return found
+
+    def names(self):
+        """What processes() are, for a message."""
+        found = []
+        for process in self.processes():
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+                    name, _, rest = file.read().partition("(")[2].rpartition(")")
+                found.append(f"{name} ({process}, {rest.split()[0]})")
+            except OSError:
+                pass
+        return ", ".join(found) or "none"
 
     def __enter__(self):
         return self
