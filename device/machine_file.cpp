@@ -17,10 +17,14 @@ namespace esker {
 
 namespace {
 
-/// An empty object: there is no file.
-nlohmann::json read(const std::string& path) {
+/// An empty object: there is no file, or it cannot be read, and `why` says so.
+nlohmann::json read(const std::string& path, std::error_code* why = nullptr) {
+  errno = 0;
   std::ifstream file(path);
-  if (!file) return nlohmann::json::object();
+  if (!file) {
+    if (why != nullptr && errno != ENOENT) why->assign(errno, std::generic_category());
+    return nlohmann::json::object();
+  }
   if (std::filesystem::is_directory(path))
     throw Error(Error::Kind::kConfiguration, fmt::format("'{}' is a folder, not a file", path));
   nlohmann::json all = nlohmann::json::parse(file, nullptr, false);
@@ -81,9 +85,10 @@ void keep_machine(const std::string& module, const std::string& what, const std:
     throw Error(Error::Kind::kConfiguration, fmt::format("cannot write '{}': {}", path, why));
   };
   if (path.empty()) refuse("neither ESKER_MACHINE_FILE nor HOME is set");
-  nlohmann::json all = read(path);
-  object_in(object_in(all, module), what)[whom] = nlohmann::json::parse(json);
   std::error_code error;
+  nlohmann::json all = read(path, &error);
+  if (error) refuse(error.message());  // what others have kept there would be lost
+  object_in(object_in(all, module), what)[whom] = nlohmann::json::parse(json);
   const std::filesystem::path file(path), written(path + "." + std::to_string(getpid()) + ".new");
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
   if (error) refuse(error.message());

@@ -150,7 +150,7 @@ def main():
             for kernel in options.kernel or kernels:
                 try:
                     rows.append(study.compare(kernel, name))
-                except Failed as error:
+                except (Failed, OSError, ValueError, lzma.LZMAError) as error:
                     print(f"compare_gap: {error}", file=sys.stderr)
                     failed = True
     if options.json:

@@ -394,6 +394,13 @@ TEST(LinkProfile, IsKeptForItsMachine) {
   for (const std::string& why : {refusal([] { (void)kept_profile("mine"); }, Error::Kind::kConfiguration),
                                  refusal([&] { keep_profile(profile); }, Error::Kind::kConfiguration)})
     EXPECT_NE(why.find("is no JSON object: delete it, or name another file"), std::string::npos) << why;
+  // One that cannot be read is not replaced.
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file);
+  const std::string unreadable = refusal([&] { keep_profile(profile); }, Error::Kind::kConfiguration);
+  EXPECT_NE(unreadable.find("cannot write '" + file + "': Too many levels"), std::string::npos) << unreadable;
+  EXPECT_TRUE(std::filesystem::is_symlink(file));
+  std::filesystem::remove(file);
   setenv("ESKER_MACHINE_FILE", ::testing::TempDir().c_str(), 1);
   EXPECT_NE(refusal([] { (void)kept_profile("mine"); }, Error::Kind::kConfiguration).find("is a folder"),
             std::string::npos);
