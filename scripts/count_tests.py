@@ -9,6 +9,7 @@ usage: count_tests.py [--failures] REPORT.xml
 """
 
 import argparse
+import sys
 import xml.etree.ElementTree as ElementTree
 
 
@@ -20,8 +21,12 @@ def main():
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("report")
     arguments = parser.parse_args()
+    try:
+        tests = ElementTree.parse(arguments.report).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError) as error:
+        sys.exit(f"count_tests: {arguments.report}: {error}")
     passed, failed, skipped = [], [], []
-    for test in ElementTree.parse(arguments.report).getroot().iter("testcase"):
+    for test in tests:
         output = test.findtext("system-out") or ""
         ran_nothing = "[  SKIPPED ]" in output and "[  PASSED  ] 0 tests" in output
         status, reason = test.get("status"), ""

@@ -1,60 +1,15 @@
-// Active messages over loopback.
+// Active messages over loopback: what handlers own, send and know. With travelling_messages.cpp one program.
 #include <esker/device/atomic.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "active_message.hpp"
 #include "messages.hpp"
 #include "pes.hpp"
 
 namespace esker::testing {
 namespace {
-
-std::vector<Way> ways() {
-  if (kOnGpu) return gpu_ways();
-  std::vector<Way> all;
-  for (const std::uint32_t helpers : {0u, 1u, 3u}) {
-    for (const std::uint32_t n : {1u, 2u, 3u, 4u}) {
-      if (kIsSlow && helpers != (n == 2 ? 1u : n == 3 ? 3u : 0u)) continue;
-      all.push_back(way(std::to_string(helpers) + " helpers", n,
-                        [=](Config& config) { config.apply_helpers = helpers; }));
-    }
-  }
-  return all;
-}
-
-class ActiveMessage : public ::testing::TestWithParam<Way> {};
-
-TEST_P(ActiveMessage, EachRunsOnceWithItsOwnArgumentsOfZeroToSixtyFourBytes) {
-  run_pes(GetParam(), [](Runtime& rt) {
-    check_arguments<0>(rt);
-    check_arguments<1>(rt);
-    check_arguments<7>(rt);
-    check_arguments<8>(rt);
-    check_arguments<9>(rt);
-    check_arguments<24>(rt);
-    check_arguments<63>(rt);
-    check_arguments<64>(rt);
-  });
-}
-
-TEST_P(ActiveMessage, BarrierWaitsForChainsOverThePes) {
-  run_pes(GetParam(), [](Runtime& rt) {
-    check_chains(rt, 1);
-    check_chains(rt, 9);
-  });
-}
-
-TEST_P(ActiveMessage, BarrierWaitsForPingPong) {
-  run_pes(GetParam(), [](Runtime& rt) {
-    check_ping_pong(rt, 6);
-    check_ping_pong(rt, 31);
-  });
-}
-
-TEST_P(ActiveMessage, BarrierWaitsForFanOut) {
-  run_pes(GetParam(), [](Runtime& rt) { check_fan_out(rt, 9, 8); });
-}
 
 constexpr std::uint64_t kBlock = 4096;
 struct Granule {
@@ -297,7 +252,7 @@ void call_many_handlers(Runtime& rt) {
 }
 TEST_P(ActiveMessage, ManyHandlersCallEachOther) { run_pes(GetParam(), call_many_handlers); }
 
-INSTANTIATE_TEST_SUITE_P(Ways, ActiveMessage, ::testing::ValuesIn(ways()));
+INSTANTIATE_TEST_SUITE_P(Ways, ActiveMessage, ::testing::ValuesIn(active_message_ways()));
 
 struct Seen {
   std::uint32_t pe, n_pes, source;
