@@ -212,6 +212,7 @@ nlohmann::json take_prediction(const TransferBench& bench) {
     for (std::size_t c = 0; c < cases.size(); ++c) {
       Found& of = found[c];
       const Batch& batch = cases[c].batch;
+      const Timeline by_turn = queue.predict(batch), by_first = first.predict(batch);
       of.cold.push_back(queue.run(batch).makespan_s);
       for (std::uint32_t i = 0; i < kRuns; ++i) of.alone.push_back(queue.run(batch).makespan_s);
       std::vector<BatchHandle> handles;
@@ -221,7 +222,7 @@ nlohmann::json take_prediction(const TransferBench& bench) {
       handles.back().synchronize();
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
       of.by_host.push_back(time.count() / kRuns);
-      of.add_turn(queue.predict(batch), first.predict(batch), std::span(handles).subspan(1));
+      of.add_turn(by_turn, by_first, std::span(handles).subspan(1));
     }
   }
 
