@@ -230,8 +230,7 @@ check_tidy() {
 }
 
 # What a user meets first: the demo of the commit that is checked out, on a machine that has nothing yet. It waits for
-# packages half of the time, so it runs beside the other parts, but for the cpu preset: beside a compiler threads that
-# wait for each other by giving way wait for its time slices.
+# packages most of the time, so it runs beside the other parts.
 fresh_machine=../shared/tools/fresh-machine.sh
 fresh_log=build/fresh.log
 why_not_fresh() {
@@ -275,11 +274,10 @@ run_checks() {
   fi
 }
 
-fresh_process=""
+if [[ " ${parts[*]} " == *" fresh "* ]]; then start_fresh; fi
 for part in "${parts[@]}"; do
   passed[$part]=0 failed[$part]=0 skipped[$part]=0
   started=$SECONDS
-  if [[ $part != cpu && -z $fresh_process && " ${parts[*]} " == *" fresh "* ]]; then start_fresh; fi
   case "$part" in
     checks) run_checks ;;
     fresh) run_fresh || true ;;
