@@ -28,7 +28,8 @@ ESKER_API std::vector<std::string> known_to_machine(const std::string& module, c
 /// Other parts of the file stay as they are. `json` is valid JSON. Another process reads the old file or the
 /// new one.
 ///
-/// Errors. Error{kConfiguration}: the file cannot be written; it is named.
+/// Errors. Error{kConfiguration}: the file cannot be written, or the one that is there not be read; it is
+///         named.
 ESKER_API void keep_machine(const std::string& module, const std::string& what, const std::string& whom,
                             const std::string& json);
 

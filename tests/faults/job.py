@@ -68,7 +68,7 @@ class Job:
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise Failed(f"the job has not ended after {seconds} s, of it run: {self.names()}") from None
+            raise Failed(f"the job has not ended after {seconds} s; still there: {self.names()}") from None
         self._reader.join(10)
         return status, time.monotonic() - begin
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "active_message.hpp"
-#include "messages.hpp"
 #include "pes.hpp"
 
 namespace esker::testing {
